@@ -1,0 +1,287 @@
+/** What can be replaced: harness, delivery, trace, and the store's four parts. No vendor type appears here. */
+import type {
+  Cause,
+  ContentRef,
+  ContinuationRecord,
+  DeliveryResult,
+  HarnessResult,
+  HarnessResultInput,
+  ResumeTrigger,
+  ResumingRecord,
+  TerminalReason,
+  WaitCondition,
+} from './schema.ts';
+import type { Content } from './suspend.ts';
+
+/** A turn to run: the record with its state put back, and the answer that resumes it. */
+export interface ResumedTurn {
+  readonly continuation: ResumingRecord & { readonly continuation: { readonly state: unknown } };
+  readonly trigger: ResumeTrigger;
+  readonly resumedTurnId: string;
+  /** 1 for the first execution of this turn; more after a recorded transient failure. */
+  readonly attempt: number;
+  /** Aborted by a stop, a timeout or the shutdown of the worker; stop soon and throw. */
+  readonly signal: AbortSignal;
+}
+
+/** Runs a resumed turn (002 `HarnessAdapter`). */
+export interface Harness {
+  /**
+   * Resolves with how the turn ended. Throwing ends the attempt: `TransientError` runs the same turn again with the same
+   * answer, `OutcomeUnknown` asks an operator, any other error fails the continuation.
+   */
+  runResumedTurn(turn: ResumedTurn): Promise<HarnessResultInput>;
+  /** The harness may run a turn again whose end was never recorded. Default false: such a turn becomes unknown (C7, C8). */
+  readonly replayable?: boolean;
+}
+
+export interface DeliveryInput {
+  readonly continuation: ContinuationRecord;
+  readonly harnessResult: HarnessResult;
+  /** The same for every attempt of one follow-up. */
+  readonly deliveryId: string;
+  readonly signal: AbortSignal;
+}
+
+/** Brings follow-ups and questions to people (002 `DeliveryAdapter`). */
+export interface Delivery {
+  /** A throw is retried within `bounds.deliveryBudgetMs`; `OutcomeUnknown` ends as `delivery_failed`, uncertain. */
+  deliver(input: DeliveryInput): Promise<DeliveryResult>;
+  /** Brings a new question to whoever must answer, once per suspension; a throw is retried for a while. */
+  announce?(record: ContinuationRecord): Promise<void>;
+  /** `deliver` recognises its `deliveryId`, so it may be called again after a crash. Default false. */
+  readonly idempotent?: boolean;
+}
+
+/** One of 002's ten trace events. */
+export interface TraceEvent {
+  readonly type:
+    | 'continuation_created'
+    | 'continuation_creation_rejected'
+    | 'continuation_resume_requested'
+    | 'continuation_resume_rejected'
+    | 'continuation_expired'
+    | 'continuation_resumed_turn_started'
+    | 'continuation_resumed_turn_finished'
+    | 'continuation_delivery_attempted'
+    | 'continuation_delivery_finalized'
+    | 'continuation_terminated';
+  readonly continuationId?: string;
+  readonly assistantId?: string;
+  readonly sessionId?: string;
+  readonly originTurnId?: string;
+  readonly resumedTurnId?: string;
+  readonly status?: ContinuationRecord['status'];
+  readonly waitFor?: WaitCondition['type'];
+  readonly terminalReason?: TerminalReason;
+  /** For the two rejections: the refusal's code. */
+  readonly code?: string;
+  readonly timestamp: string;
+}
+export interface Trace {
+  emit(event: TraceEvent): void;
+}
+
+/* The store */
+
+/** A fact to append to a continuation's receipts; `body` is canonical JSON, `cause` makes it unique. */
+export interface NewReceipt {
+  readonly kind: string;
+  readonly cause: string;
+  readonly at: string;
+  readonly body: string;
+}
+
+/** A stored receipt, linked to the one before: digest = SHA-256 of `previous\nsequence\nsha256(body)`, hex. */
+export interface Receipt extends NewReceipt {
+  readonly continuationId: string;
+  readonly sequence: number;
+  readonly digest: string;
+}
+
+/** A record as it is stored now, and the head of its receipts. */
+export interface Stored {
+  readonly record: ContinuationRecord;
+  readonly receiptsHead: string;
+}
+
+export interface Page {
+  readonly records: ContinuationRecord[];
+  /** Pass as `after` for the next page; absent on the last one. */
+  readonly next?: string;
+}
+
+export interface ListQuery {
+  /** The scope and all scopes below it. */
+  readonly scope: string;
+  readonly status?: ContinuationRecord['status'];
+  readonly waitFor?: WaitCondition['type'];
+  readonly sessionId?: string;
+  readonly assistantId?: string;
+  /** Exclusive cursor: the `next` of the page before. */
+  readonly after?: string;
+  /** 1..256, default 50. */
+  readonly limit?: number;
+}
+
+export interface NewContinuation {
+  readonly record: ContinuationRecord;
+  /** Digest of the input before defaults: tells a repeated create from a conflicting one. */
+  readonly inputDigest: string;
+  readonly contents: readonly Content[];
+  readonly receipt: NewReceipt;
+  readonly supersede: boolean;
+}
+export interface Created extends Stored {
+  readonly created: boolean;
+  readonly inputDigest: string;
+  /** Ids of the waiting continuations that this one superseded. */
+  readonly superseded: readonly string[];
+}
+
+/** Rows of continuations. Reads take the caller's scope; what looks across says so (C16). */
+export interface Records {
+  /** One transaction: row, contents, receipt, supersede marks. A known idempotency key returns what is there. */
+  create(input: NewContinuation): Promise<Created>;
+  get(scope: string, id: string): Promise<Stored | null>;
+  getAcrossScopes(id: string): Promise<Stored | null>;
+  list(query: ListQuery): Promise<Page>;
+  /** Writes `record` where its revision grows and the row is not terminal (C10, C14), and its receipts; returns what is there after it. */
+  write(record: ContinuationRecord, receipts: readonly NewReceipt[]): Promise<Stored | null>;
+  markStarted(ids: readonly string[]): Promise<void>;
+  /** Deletes a terminal record with all that belongs to it; false when there is none. */
+  delete(scope: string, id: string): Promise<boolean>;
+  /** Notes that a session was active at `at`; keeps the latest. */
+  sessionActive(scope: string, sessionId: string, at: string): Promise<void>;
+  /** Calls back with the id of every continuation whose row changed, until closed. Best effort: poll as well. */
+  onChange(listener: (id: string) => void): { close(): void };
+}
+
+export interface Contents {
+  /** Stores contents that continuation `id` refers to. */
+  putContents(scope: string, id: string, contents: readonly Content[]): Promise<void>;
+  content(scope: string, ref: ContentRef): Promise<Content | null>;
+}
+
+export type TurnState = 'running' | 'ended' | 'settled' | 'failed' | 'uncertain' | 'closed';
+
+export interface BeginTurn {
+  /** The record as the workflow accepted it. */
+  readonly record: ResumingRecord;
+  readonly token: string;
+  readonly worker: string;
+  readonly at: string;
+  readonly replayable: boolean;
+  readonly receipts: readonly NewReceipt[];
+}
+/** A granted execution: only its holder may write the turn (C6). */
+export interface Grant {
+  readonly fence: number;
+  readonly attempt: number;
+  readonly startedAt: string;
+  /** Milliseconds that earlier attempts and the waits between them used of `resumeBudgetMs`. */
+  readonly spentMs: number;
+  readonly record: ResumingRecord;
+}
+/** What `beginTurn` found. Only `fresh` grants a run; `lost` grants the right to record that the outcome is unknown. */
+export type Begun =
+  | ({ readonly found: 'fresh'; readonly state: Content; readonly input?: Content } & Grant)
+  | ({ readonly found: 'lost' } & Grant)
+  | ({ readonly found: 'finished' } & Stored)
+  | { readonly found: 'superseded'; readonly by: string }
+  | { readonly found: 'gone' };
+
+export interface EndTurn {
+  readonly turnId: string;
+  readonly fence: number;
+  readonly state: Exclude<TurnState, 'running' | 'closed'>;
+  /** The record after it; the row keeps showing the old one when this one pauses again (`open` writes it). */
+  readonly record: ContinuationRecord;
+  readonly spentMs: number;
+  readonly result?: HarnessResult;
+  readonly contents?: readonly Content[];
+  readonly receipt: NewReceipt;
+}
+export interface Ended extends Stored {
+  /** False: another execution or a stop had decided; `record` is what it decided. */
+  readonly accepted: boolean;
+}
+
+export interface CloseTurn {
+  readonly turnId: string;
+  readonly record: ContinuationRecord;
+  /** Close only if the row still has the revision that `record` was computed from. */
+  readonly basedOn: number;
+  readonly onlyIfNotStarted: boolean;
+  readonly receipt: NewReceipt;
+}
+export type Closed =
+  | ({ readonly closed: true } & Stored)
+  /** `ended`: the turn had ended before; `started`: it runs; `moved`: the row changed, read it again. */
+  | ({ readonly closed: false; readonly because: 'ended' | 'started' | 'moved' } & Stored);
+
+export interface BeginDelivery {
+  readonly deliveryId: string;
+  readonly continuationId: string;
+  readonly token: string;
+  readonly at: string;
+  readonly idempotent: boolean;
+}
+export type DeliveryBegun =
+  | { readonly found: 'fresh'; readonly record: ResumingRecord; readonly result: HarnessResult; readonly spentMs: number; readonly attempt: number }
+  | { readonly found: 'lost'; readonly record: ResumingRecord }
+  | { readonly found: 'suppressed'; readonly status: 'suppressed_superseded' | 'suppressed_session_reengaged'; readonly record: ResumingRecord }
+  | ({ readonly found: 'finished' } & Stored)
+  | { readonly found: 'gone' };
+
+export interface EndDelivery {
+  readonly deliveryId: string;
+  readonly continuationId: string;
+  readonly token: string;
+  /** Absent: the attempt failed and is tried again. */
+  readonly record?: ContinuationRecord;
+  readonly spentMs: number;
+  readonly receipt?: NewReceipt;
+}
+
+/** How a turn ended, decided under the lock of its row (C6). */
+export interface Turns {
+  beginTurn(input: BeginTurn): Promise<Begun>;
+  endTurn(input: EndTurn): Promise<Ended>;
+  closeTurn(input: CloseTurn): Promise<Closed>;
+  /** Keeps what a superseded execution came to, outside the record. */
+  keepEvidence(turnId: string, fence: number, evidence: { outcome: string } | { error: Cause }): Promise<void>;
+  turnResult(scope: string, turnId: string): Promise<HarnessResult | null>;
+  beginDelivery(input: BeginDelivery): Promise<DeliveryBegun>;
+  endDelivery(input: EndDelivery): Promise<Stored | null>;
+}
+
+export interface Receipts {
+  /** Oldest first; `after` is the last sequence seen. */
+  receipts(scope: string, id: string, after?: number): Promise<Receipt[] | null>;
+}
+
+export interface Watched {
+  readonly id: string;
+  readonly reason: 'unstarted' | 'overdue' | 'unseen' | 'superseded';
+}
+export interface Census {
+  readonly open: number;
+  readonly overdue: number;
+  readonly uncertain: number;
+  readonly neverExpires: number;
+}
+
+/** What maintenance needs; it looks across scopes by nature. */
+export interface Upkeep {
+  /** Open rows to look at: never marked started, past the deadline, not seen for a day, or marked superseded. */
+  dueAcrossScopes(query: { graceMs: number; unseenMs: number; limit: number }): Promise<Watched[]>;
+  markSeen(ids: readonly string[]): Promise<void>;
+  /** Deletes terminal records older than `retentionMs`, then contents that nothing refers to, unused for `graceMs`. */
+  purgeAcrossScopes(limits: { retentionMs: number; graceMs: number; limit: number }): Promise<{ records: number; contents: number }>;
+  censusAcrossScopes(): Promise<Census>;
+}
+
+export interface Store extends Records, Contents, Turns, Receipts, Upkeep {
+  close(): Promise<void>;
+}

@@ -1,0 +1,81 @@
+/**
+ * The facts about a continuation. Bodies come from the record alone, so that two writers of one fact write the same;
+ * `cause` makes a fact unique. The store links each receipt to the one before.
+ */
+import { winnerOf } from './continuation.ts';
+import { canonicalJson } from './digest.ts';
+import type { NewReceipt } from './ports.ts';
+import type { ContinuationRecord } from './schema.ts';
+
+export type ReceiptKind =
+  | 'created'
+  | 'admitted'
+  | 'started'
+  | 'attempt_ended'
+  | 'settled'
+  | 'opened'
+  | 'expired'
+  | 'stopped'
+  | 'delivered'
+  | 'uncertain';
+
+/** The receipt of one fact, as `record` shows it right after it became true. */
+export function receipt(kind: Exclude<ReceiptKind, 'started'>, record: ContinuationRecord): NewReceipt {
+  const { cause, facts } = FACTS[kind](record);
+  const at = record.updatedAt;
+  return { kind, cause: cause ? `${kind}:${cause}` : kind, at, body: canonicalJson({ kind, continuationId: record.id, at, ...facts }) };
+}
+
+/** The receipts of what a workflow decides by itself: an accepted answer, a new question, an end without a turn. */
+export function decisionReceipts(record: ContinuationRecord): NewReceipt[] {
+  switch (record.status) {
+    case 'pending':
+      return [receipt(record.answers.length === 0 ? 'created' : 'opened', record)];
+    case 'resuming':
+      return [receipt('admitted', record)];
+    case 'expired':
+      return [receipt('expired', record)];
+    default: {
+      const denied = record.terminalReason === 'approval_denied' && record.resume === undefined;
+      return denied ? [receipt('admitted', record), receipt('stopped', record)] : [receipt('stopped', record)];
+    }
+  }
+}
+
+type Facts = { cause?: string | undefined; facts: Record<string, unknown> };
+
+const FACTS: Record<Exclude<ReceiptKind, 'started'>, (record: ContinuationRecord) => Facts> = {
+  created: (record) => ({ facts: { scope: record.scope, originTurnId: record.origin.turnId, ...asked(record) } }),
+  opened: (record) => ({ cause: record.suspension.id, facts: asked(record) }),
+  admitted: (record) => {
+    const answer = record.answers.at(-1);
+    return {
+      cause: answer?.suspensionId,
+      facts: { suspensionDigest: record.suspension.digest, revision: record.revision, answer: answer && winnerOf(answer) },
+    };
+  },
+  attempt_ended: ({ resume }) => ({
+    cause: resume && `${resume.turnId}:${resume.attempt}`,
+    facts: { turnId: resume?.turnId, attempt: resume?.attempt, error: resume?.error },
+  }),
+  settled: (record) => ({
+    cause: record.lineage.at(-1),
+    facts: { turnId: record.lineage.at(-1), outcome: outcomeOf(record), error: record.resume?.error },
+  }),
+  expired: (record) => ({ facts: { suspensionId: record.suspension.id, expiresAt: record.bounds.expiresAt, turnId: record.resume?.turnId } }),
+  stopped: (record) => ({ facts: { reason: 'terminalReason' in record ? record.terminalReason : undefined, turnId: record.resume?.turnId } }),
+  delivered: ({ delivery, resume }) => ({ cause: resume?.turnId, facts: { deliveryId: resume?.turnId, delivery } }),
+  uncertain: ({ resume }) => ({
+    cause: resume && `${resume.turnId}:${resume.attempt}`,
+    facts: { turnId: resume?.turnId, attempt: resume?.attempt, uncertain: resume?.uncertain },
+  }),
+};
+
+function asked({ suspension, waitFor, bounds }: ContinuationRecord): Record<string, unknown> {
+  return { suspensionId: suspension.id, suspensionDigest: suspension.digest, waitFor, expiresAt: bounds.expiresAt };
+}
+
+/** How a settled turn left the continuation: its outcome, or that it asks again. */
+function outcomeOf(record: ContinuationRecord): string {
+  return record.status === 'pending' ? record.origin.outcome : (record.resume?.outcome ?? record.status);
+}

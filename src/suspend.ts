@@ -1,0 +1,154 @@
+/** Turns a resumable result into the description of a pause: wait condition, question, digests, and the content to store. */
+import type { NewSuspension } from './events.ts';
+import { digestBytes, digestJson, digestText } from './digest.ts';
+import { newSuspensionId, newWakeUpId } from './ids.ts';
+import type { Json, JsonObject } from './json.ts';
+import { textFault } from './json.ts';
+import type { ContentRef, PendingCall, Refused, ResumableOutcome, ResumableResult, WaitCondition } from './schema.ts';
+import { deriveWait } from './wait.ts';
+
+/** Bytes to store and the reference by which they are found again. */
+export interface Content {
+  readonly ref: ContentRef;
+  readonly bytes: Uint8Array;
+}
+export interface Pause {
+  readonly asked: NewSuspension;
+  readonly contents: readonly Content[];
+}
+
+/** Texts above this many UTF-8 bytes are kept by reference. */
+const MAX_INLINE_TEXT_BYTES = 4096;
+const JSON_TYPE = 'application/json';
+const CONTINUATION_TYPE = {
+  needs_clarification: 'clarification',
+  awaiting_approval: 'approval',
+  deferred: 'deferred',
+} as const satisfies Record<ResumableOutcome, string>;
+const STOP_REASON: Record<ResumableOutcome, string> = {
+  needs_clarification: 'clarification_required',
+  awaiting_approval: 'approval_required',
+  deferred: 'deferred',
+};
+
+/**
+ * Describes the pause of turn `turnId` at `at`. `metadata` is the creator's and is searched last; a re-pend has none (C9).
+ * Refused as `invalid_input` when the result holds nothing to wait for.
+ */
+export function describePause(result: ResumableResult, turn: { turnId: string; at: string; metadata?: JsonObject | undefined }): Pause | Refused {
+  const { continuation } = result;
+  const state = contentOfState(continuation.state);
+  const values = jsonOf(state);
+  const wait = deriveWait(
+    result.outcome,
+    [
+      { path: 'harnessResult.continuation.state', values },
+      { path: 'harnessResult.continuation.metadata', values: continuation.metadata },
+      { path: 'harnessResult.metadata', values: result.metadata },
+      { path: 'metadata', values: turn.metadata },
+    ],
+    newWakeUpId(),
+  );
+  if (!wait.ok) return wait;
+
+  const contents = [state];
+  const pending = pendingCalls(values, contents);
+  const fullQuestion = questionOf(values, result, pending, wait.waitFor);
+  const question = clip(fullQuestion);
+  const questionRef = question === fullQuestion ? undefined : contentOf(Buffer.from(fullQuestion), 'text/plain; charset=utf-8');
+  if (questionRef) contents.push(questionRef);
+  const type = CONTINUATION_TYPE[result.outcome];
+  const { turnId, at } = turn;
+  return {
+    contents,
+    asked: {
+      ok: true,
+      waitFor: wait.waitFor,
+      stopReason: result.stopReason ?? STOP_REASON[result.outcome],
+      continuation: {
+        id: continuation.id ?? `${turnId}:${type}`,
+        type: continuation.type ?? type,
+        createdAt: continuation.createdAt ?? at,
+        turnId: continuation.turnId ?? turnId,
+        resumeToken: continuation.resumeToken ?? `${turnId}:${type}:${at}`,
+        ...(continuation.sessionId && { sessionId: continuation.sessionId }),
+        ...(continuation.metadata && { metadata: continuation.metadata }),
+      },
+      suspension: {
+        id: newSuspensionId(),
+        question,
+        ...(questionRef && { questionRef: questionRef.ref }),
+        pending,
+        state: state.ref,
+        digest: digestJson({ question: fullQuestion, waitFor: wait.waitFor, pending }),
+        createdAt: at,
+      },
+    },
+  };
+}
+
+export function contentOf(bytes: Uint8Array, mediaType: string): Content {
+  return { bytes, ref: { digest: digestBytes(bytes), bytes: bytes.byteLength, mediaType } };
+}
+
+/** The state exactly as it was given; a JSON value as its encoding. */
+function contentOfState(state: ResumableResult['continuation']['state']): Content {
+  if (isExact(state)) {
+    return contentOf('text' in state ? Buffer.from(state.text) : state.bytes, state.mediaType);
+  }
+  return contentOf(Buffer.from(JSON.stringify(state)), JSON_TYPE);
+}
+
+type Exact = { text: string; mediaType: string } | { bytes: Uint8Array; mediaType: string };
+function isExact(state: unknown): state is Exact {
+  if (typeof state !== 'object' || state === null || Object.keys(state).length !== 2 || !('mediaType' in state)) return false;
+  return ('text' in state && typeof state.text === 'string') || ('bytes' in state && state.bytes instanceof Uint8Array);
+}
+
+/** Stored state as the harness gets it back: JSON parsed, text and bytes as they were given. */
+export function stateOf(content: Content): unknown {
+  const { mediaType } = content.ref;
+  if (mediaType === JSON_TYPE) return JSON.parse(Buffer.from(content.bytes).toString('utf8'));
+  if (mediaType.startsWith('text/')) return { text: Buffer.from(content.bytes).toString('utf8'), mediaType };
+  return { bytes: content.bytes, mediaType };
+}
+
+function jsonOf(state: Content): Json | undefined {
+  if (state.ref.mediaType !== JSON_TYPE) return undefined;
+  try {
+    return JSON.parse(Buffer.from(state.bytes).toString('utf8')) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The call that an approval is about, where the state names it (002 `state.request`). */
+function pendingCalls(values: Json | undefined, contents: Content[]): PendingCall[] {
+  const request = objectAt(values, 'request');
+  const { id, name, arguments: given } = request ?? {};
+  if (typeof id !== 'string' || typeof name !== 'string' || given === undefined || !id || !name) return [];
+  const text = typeof given === 'string' ? given : JSON.stringify(given);
+  const call = { id, name, argumentsDigest: digestText(text) };
+  if (!textFault(text) && Buffer.byteLength(text) <= MAX_INLINE_TEXT_BYTES) return [{ ...call, arguments: text }];
+  const content = contentOf(Buffer.from(text), JSON_TYPE);
+  contents.push(content);
+  return [{ ...call, arguments: content.ref }];
+}
+
+function questionOf(values: Json | undefined, result: ResumableResult, pending: PendingCall[], waitFor: WaitCondition): string {
+  const asked = objectAt({ values: values ?? null }, 'values')?.question;
+  const candidates = [asked, result.assistantMessage?.text, pending.map((call) => call.name).join(', ')];
+  const question = candidates.find((text): text is string => typeof text === 'string' && text !== '' && !textFault(text));
+  return question ?? `Waiting for ${waitFor.type}`;
+}
+
+function clip(text: string): string {
+  if (Buffer.byteLength(text) <= MAX_INLINE_TEXT_BYTES) return text;
+  return `${Buffer.from(text).subarray(0, MAX_INLINE_TEXT_BYTES - 4).toString('utf8').replace(/\ufffd+$/, '')}…`;
+}
+
+function objectAt(value: Json | undefined, key: string): JsonObject | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const member = value[key];
+  return typeof member === 'object' && member !== null && !Array.isArray(member) ? member : undefined;
+}

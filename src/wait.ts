@@ -1,0 +1,74 @@
+/** Where a result says what it waits for. The new wait comes from the result and its own metadata alone (C9). Pure. */
+import type { Json, JsonObject } from './json.ts';
+import type { Refused, ResumableOutcome, WaitCondition } from './schema.ts';
+
+/** The places that are searched, in order: the harness's state, its continuation's metadata, the result's, and on create the caller's. */
+export type WaitSources = ReadonlyArray<{ readonly path: string; readonly values: Json | undefined }>;
+
+/** The wait condition of a resumable result, or why there is none. An empty string counts as missing (002 §8). */
+export function deriveWait(outcome: ResumableOutcome, sources: WaitSources, wakeUpId: string): { ok: true; waitFor: WaitCondition } | Refused {
+  switch (outcome) {
+    case 'needs_clarification': {
+      const correlationKey = textAt(sources, 'correlationKey');
+      return waits({ type: 'user_reply', ...(correlationKey && { correlationKey }) });
+    }
+    case 'awaiting_approval': {
+      const approvalId = textAt(sources.slice(0, 1), 'approvalId') ?? requestId(sources) ?? textAt(sources.slice(1), 'approvalId');
+      return approvalId ? waits({ type: 'approval_resolution', approvalId }) : missing(sources, 'approvalId', 'an approval needs an approvalId');
+    }
+    case 'deferred':
+      return deferredWait(sources, wakeUpId);
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function deferredWait(sources: WaitSources, wakeUpId: string): { ok: true; waitFor: WaitCondition } | Refused {
+  const agent = asObject(find(sources, 'agent'));
+  if (typeof agent?.replyWith === 'string' && agent.replyWith) {
+    const responder = typeof agent.responder === 'string' && agent.responder ? agent.responder : undefined;
+    return waits({ type: 'agent_reply', replyWith: agent.replyWith, ...(responder && { responder }) });
+  }
+  const wakeAt = find(sources, 'wakeAt');
+  const wakes = wakeAt !== undefined || Boolean(find(sources, 'scheduledWake'));
+  const operationId = textAt(sources, 'operationId');
+  if (wakes && operationId) return missing(sources, 'operationId', 'a deferred turn waits for a wake or for an operation, not for both');
+  if (operationId) return waits({ type: 'external_result', operationId });
+  if (!wakes) return missing(sources, 'operationId', 'a deferred turn needs an operationId, a wakeAt, a scheduledWake or an agent to wait for');
+  if (wakeAt === undefined) return waits({ type: 'scheduled_wake', wakeUpId });
+  const instant = typeof wakeAt === 'string' ? Date.parse(wakeAt) : Number.NaN;
+  if (Number.isNaN(instant)) return missing(sources, 'wakeAt', 'wakeAt must be an ISO 8601 time');
+  return waits({ type: 'scheduled_wake', wakeUpId, wakeAt: new Date(instant).toISOString() });
+}
+
+function waits(waitFor: WaitCondition): { ok: true; waitFor: WaitCondition } {
+  return { ok: true, waitFor };
+}
+
+function missing(sources: WaitSources, key: string, message: string): Refused {
+  const path = `${sources[0]?.path ?? ''}.${key}`;
+  return { ok: false, refusal: { code: 'invalid_input', path, message } };
+}
+
+/** The first value that is neither absent, null nor empty text. */
+function find(sources: WaitSources, key: string): Json | undefined {
+  for (const { values } of sources) {
+    const value = asObject(values)?.[key];
+    if (value !== undefined && value !== null && value !== '') return value;
+  }
+  return undefined;
+}
+
+function textAt(sources: WaitSources, key: string): string | undefined {
+  const value = find(sources, key);
+  return typeof value === 'string' ? value : undefined;
+}
+
+function requestId(sources: WaitSources): string | undefined {
+  const id = asObject(find(sources.slice(0, 1), 'request'))?.id;
+  return typeof id === 'string' && id ? id : undefined;
+}
+
+function asObject(value: Json | undefined): JsonObject | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+}
