@@ -224,10 +224,11 @@ function stopped(record: ContinuationRecord, event: Stopped): Step {
   return { ok: true, record: finish(record, event.at, { status: deliveryAtEnd(event.reason) }, stopFields(record, event)) };
 }
 
-function stopFields(record: ContinuationRecord, event: Pick<Stopped, 'metadata' | 'supersededBy'>): Partial<TerminalRecord> {
+function stopFields(record: ContinuationRecord, event: Pick<Stopped, 'metadata' | 'supersededBy' | 'error'>): Partial<TerminalRecord> {
   return {
     ...(event.metadata && { metadata: { ...record.metadata, ...event.metadata } }),
     ...(event.supersededBy && { supersededBy: event.supersededBy }),
+    ...(event.error && { error: event.error }),
   };
 }
 
@@ -410,7 +411,7 @@ function changed<R extends ContinuationRecord>(record: ContinuationRecord, at: s
   return { ok: true, record: { ...record, ...changes, revision: record.revision + 1, updatedAt } as ContinuationRecord };
 }
 
-const STATUS_OF: Record<TerminalReason, TerminalRecord['status']> = {
+export const STATUS_OF: Record<TerminalReason, TerminalRecord['status']> = {
   completed: 'completed',
   cancelled_by_user: 'cancelled',
   cancelled_by_product: 'cancelled',

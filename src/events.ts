@@ -50,6 +50,7 @@ export interface Stopped extends At {
   readonly reason: TerminalReason;
   readonly metadata?: ContinuationRecord['metadata'];
   readonly supersededBy?: string;
+  readonly error?: Cause;
 }
 export interface Extended extends At {
   readonly type: 'extended';

@@ -71,6 +71,16 @@ function faultInObject(value: object, path: Array<string | number>, strictText: 
   return undefined;
 }
 
+/** Bytes of a text in UTF-8. */
+export function utf8Length(text: string): number {
+  let bytes = text.length;
+  for (const char of text) {
+    const point = char.codePointAt(0) ?? 0;
+    if (point >= 0x80) bytes += point >= 0x800 ? 2 : 1;
+  }
+  return bytes;
+}
+
 /** `a.b[0]`, as a person would write the place in code. */
 export function formatPath(path: ReadonlyArray<PropertyKey>): string {
   return path.reduce<string>((text, part) => {

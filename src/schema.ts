@@ -3,7 +3,7 @@
  * Times are ISO 8601 UTC with milliseconds; durations are milliseconds. Rules live in `continuation.ts`, not here.
  */
 import { z } from 'zod';
-import { type Json, jsonFault, textFault } from './json.ts';
+import { type Json, jsonFault, textFault, utf8Length } from './json.ts';
 
 export const SCHEMA_VERSION = 1;
 /** Largest metadata of a record, encoded (C12). */
@@ -30,7 +30,7 @@ const jsonObject = z
   })
   .transform((value) => value as { [key: string]: Json });
 const metadata = jsonObject.refine(
-  (value) => Buffer.byteLength(JSON.stringify(value)) <= MAX_METADATA_BYTES,
+  (value) => utf8Length(JSON.stringify(value)) <= MAX_METADATA_BYTES,
   `must be at most ${MAX_METADATA_BYTES} bytes encoded`,
 );
 const duration = z.int().min(1).max(MAX_DURATION_MS);
@@ -273,7 +273,13 @@ const base = {
   metadata: metadata.optional(),
   supersededBy: ContinuationId.optional(),
 };
-const ended = { ...base, delivery: delivery(finalDelivery), resume: Resume.optional() };
+const ended = {
+  ...base,
+  delivery: delivery(finalDelivery),
+  resume: Resume.optional(),
+  /** Why it was ended from outside its own rules, such as a workflow that was terminated. */
+  error: Cause.optional(),
+};
 const absent = z.undefined().optional();
 const open = { ...base, delivery: delivery(z.enum(['not_applicable', 'pending_delivery'])), terminalReason: absent };
 

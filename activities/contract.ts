@@ -1,0 +1,50 @@
+/** What the workflows ask of the world. Node-free: the workflow bundle sees only these types. */
+import type { ContinuationRecord, TerminalReason } from '../src/schema.ts';
+
+/** What an activity committed: the workflow adopts the record verbatim and never recomputes it. */
+export interface Committed {
+  readonly record: ContinuationRecord;
+  readonly receiptsHead: string;
+}
+export interface RecordAt {
+  readonly record: ContinuationRecord;
+  /** The workflow's clock when it asked, ISO. */
+  readonly now: string;
+}
+export interface CloseTurnInput extends RecordAt {
+  readonly turnId: string;
+  readonly reason: TerminalReason;
+  readonly metadata?: ContinuationRecord['metadata'];
+  readonly supersededBy?: string;
+  /** Expire an answer whose turn has not started (001); one that started goes on. */
+  readonly onlyIfNotStarted?: boolean;
+}
+
+export interface Activities {
+  /** Runs the resumed turn at most once to a recorded end. */
+  runTurn(input: RecordAt): Promise<Committed>;
+  /** Ends the turn under its lock, or returns how it had ended. `started`: it runs and was left alone. */
+  closeTurn(input: CloseTurnInput): Promise<Committed & { readonly started?: true }>;
+  /** Delivers or truthfully suppresses the follow-up. */
+  deliver(input: RecordAt): Promise<Committed>;
+  /** Makes a new question visible and brings it to whoever must answer. */
+  open(input: { readonly record: ContinuationRecord; readonly announce: boolean }): Promise<Committed>;
+  /** Writes an end without a turn. */
+  project(input: { readonly record: ContinuationRecord }): Promise<Committed>;
+}
+
+export interface MaintenanceReport {
+  readonly started: number;
+  readonly repaired: number;
+  readonly superseded: number;
+  readonly purgedRecords: number;
+  readonly purgedContents: number;
+  readonly open: number;
+  readonly overdue: number;
+  readonly uncertain: number;
+  readonly neverExpires: number;
+}
+export interface MaintenanceActivities {
+  /** One pass over what nobody else would notice (C13). */
+  maintain(): Promise<MaintenanceReport>;
+}

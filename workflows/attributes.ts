@@ -1,0 +1,24 @@
+/** Search attributes that tell continuations apart in the UI; never text of users. */
+import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
+import type { ContinuationRecord } from '../src/schema.ts';
+
+export const statusAttribute = defineSearchAttributeKey('ContinuationStatus', SearchAttributeType.KEYWORD);
+export const waitAttribute = defineSearchAttributeKey('ContinuationWait', SearchAttributeType.KEYWORD);
+export const sessionAttribute = defineSearchAttributeKey('ContinuationSession', SearchAttributeType.KEYWORD);
+export const expiresAtAttribute = defineSearchAttributeKey('ContinuationExpiresAt', SearchAttributeType.DATETIME);
+
+/** Status shown to searches: an unknown outcome is a status of its own there. */
+export function shownStatus(record: ContinuationRecord): string {
+  return record.resume?.uncertain && record.status === 'resuming' ? 'uncertain' : record.status;
+}
+
+/** All attributes of a record, as its workflow is started. */
+export function attributesOf(record: ContinuationRecord): SearchAttributePair[] {
+  const { expiresAt } = record.bounds;
+  return [
+    { key: statusAttribute, value: shownStatus(record) },
+    { key: waitAttribute, value: record.waitFor.type },
+    ...(record.sessionId ? [{ key: sessionAttribute, value: record.sessionId }] : []),
+    ...(expiresAt ? [{ key: expiresAtAttribute, value: new Date(expiresAt) }] : []),
+  ];
+}
