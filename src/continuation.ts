@@ -262,7 +262,7 @@ function turnEvent(record: ContinuationRecord, event: TurnEvent): Step {
     return { ok: true, record: end(record, event.at, event.reason, stopFields(record, event)) };
   }
   if (record.resume.uncertain) return refuse(record, 'already_resumed', `the outcome of turn ${event.turnId} is unknown (C8)`);
-  const resume: Resume = { ...record.resume, attempt: event.attempt, startedAt: event.startedAt };
+  const resume: Resume = { turnId: event.turnId, attempt: event.attempt, startedAt: event.startedAt };
   switch (event.type) {
     case 'attemptEnded':
       return changed<ResumingRecord>(record, event.at, { resume: { ...resume, error: event.error } });
@@ -503,8 +503,11 @@ function alreadyEnded(record: TerminalRecord): Step {
   return refuse(record, 'already_terminal', `the continuation has ended: ${record.terminalReason}`, record.answers.at(-1));
 }
 
+/** The last instant that has a four-digit year: a later one is neither ISO 8601 as we write it nor in order as text. */
+const END_OF_TIME = Date.parse('9999-12-31T23:59:59.999Z');
+
 function later(instant: string, ms: number): string {
-  return new Date(Date.parse(instant) + ms).toISOString();
+  return new Date(Math.min(Date.parse(instant) + ms, END_OF_TIME)).toISOString();
 }
 
 /** Without members that are present but undefined, so that they do not hide defaults. */
