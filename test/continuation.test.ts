@@ -12,7 +12,7 @@ import {
 import type { Answered, ContinuationEvent } from '../src/events.ts';
 import { ContinuationRecord, type RefusalCode, type TerminalReason, type WaitCondition } from '../src/schema.ts';
 import * as b from './support/builders.ts';
-import { after, answered, first, HOUR, MINUTE, NOON, ok, play, refused, verdict } from './support/builders.ts';
+import { answered, first, HOUR, later, MINUTE, NOON, ok, play, refused, verdict } from './support/builders.ts';
 
 describe('every event meets every state with one documented outcome', () => {
   const ends = b.ends();
@@ -27,7 +27,7 @@ describe('every event meets every state with one documented outcome', () => {
     ...ends,
   };
   /** Answers and timers are taken while pending, a turn's events while it runs, a delivery's while it is delivered. */
-  const late = after(30 * HOUR);
+  const late = later(30 * HOUR);
   const inTheEnd = {
     completed: 'already_terminal',
     cancelled: 'already_terminal',
@@ -154,7 +154,7 @@ describe('every event meets every state with one documented outcome', () => {
       },
     ],
     'a later deadline': [
-      b.extended(after(40 * HOUR)),
+      b.extended(later(40 * HOUR)),
       {
         ...notPending,
         ...ended,
@@ -217,7 +217,7 @@ describe('an answer is checked in the documented order', () => {
     messageId: 'm_2',
     suspensionId: 'sus_2',
     suspensionDigest: record.suspension.digest,
-    at: after(5 * MINUTE),
+    at: later(5 * MINUTE),
   });
   type Case = { record: ContinuationRecord; event: Answered };
   const withMessage = ({ record, event }: Case, message: Partial<Answered['message']>): Case => ({
@@ -259,8 +259,8 @@ describe('an answer is checked in the documented order', () => {
         ...c,
         event: {
           ...c.event,
-          at: after(2 * 24 * HOUR),
-          answer: { ...c.event.answer, receivedAt: after(2 * 24 * HOUR) },
+          at: later(2 * 24 * HOUR),
+          answer: { ...c.event.answer, receivedAt: later(2 * 24 * HOUR) },
         },
       }),
     ],
@@ -299,7 +299,7 @@ describe('an answer is checked in the documented order', () => {
   test('a repeat of an accepted message is recognised before anything else is looked at', () => {
     const accepted = play(record, good);
     for (const now of [accepted, play(accepted, b.turnFailed({ turnId: b.TURN_2 }))]) {
-      expect(b.repeated(step(now, { ...good, at: after(9 * HOUR * 24) }))).toEqual(winnerOf(accepted.answers[1]!));
+      expect(b.repeated(step(now, { ...good, at: later(9 * HOUR * 24) }))).toEqual(winnerOf(accepted.answers[1]!));
     }
   });
 
@@ -317,8 +317,8 @@ describe('an answer is accepted once (C1)', () => {
       messageId: 'm_7',
       subject: 'bob',
       channel: 'http',
-      at: after(MINUTE),
-      receivedAt: after(1000),
+      at: later(MINUTE),
+      receivedAt: later(1000),
     });
     const record = play(first({ waitFor: b.APPROVAL }), answer);
     expect(record).toMatchObject({
@@ -327,8 +327,8 @@ describe('an answer is accepted once (C1)', () => {
       bounds: { resumeAttempts: 1 },
       lineage: ['turn_0', b.TURN_1],
       resume: { turnId: b.TURN_1, attempt: 1 },
-      lastResumedAt: after(MINUTE),
-      updatedAt: after(MINUTE),
+      lastResumedAt: later(MINUTE),
+      updatedAt: later(MINUTE),
     });
     expect(record.answers).toEqual([
       {
@@ -340,8 +340,8 @@ describe('an answer is accepted once (C1)', () => {
         subject: 'bob',
         verified: true,
         channel: 'http',
-        receivedAt: after(1000),
-        acceptedAt: after(MINUTE),
+        receivedAt: later(1000),
+        acceptedAt: later(MINUTE),
         input: { trigger: b.approve() },
       },
     ]);
@@ -370,7 +370,7 @@ describe('an answer is accepted once (C1)', () => {
     subject: 'bob',
     channel: 'http',
     suspensionId: 'sus_2',
-    at: after(3 * MINUTE),
+    at: later(3 * MINUTE),
   });
   const again = play(b.repended(b.APPROVAL), second);
   const loser = (suspensionId?: string) =>
@@ -437,8 +437,8 @@ describe('repeats', () => {
 
   test('the same message with the same content gets its first outcome, however often and however late', () => {
     for (const record of [accepted, b.repended(), b.delivering(), ...Object.values(b.ends())]) {
-      const outcome = b.repeated(step(record, answered(b.reply(), { at: after(50 * HOUR) })));
-      expect(outcome).toMatchObject({ messageId: 'm_1', suspensionId: 'sus_1', acceptedAt: after(MINUTE) });
+      const outcome = b.repeated(step(record, answered(b.reply(), { at: later(50 * HOUR) })));
+      expect(outcome).toMatchObject({ messageId: 'm_1', suspensionId: 'sus_1', acceptedAt: later(MINUTE) });
     }
   });
 
@@ -487,7 +487,7 @@ describe('correlation', () => {
 });
 
 describe('denial', () => {
-  const denial = answered(b.deny(), { subject: 'bob', at: after(MINUTE) });
+  const denial = answered(b.deny(), { subject: 'bob', at: later(MINUTE) });
 
   test('by default ends the continuation without a turn or an attempt, and keeps who denied', () => {
     const record = play(first({ waitFor: b.APPROVAL }), denial);
@@ -497,7 +497,7 @@ describe('denial', () => {
       delivery: { status: 'not_applicable' },
       bounds: { resumeAttempts: 0 },
       lineage: ['turn_0'],
-      answers: [{ decision: 'denied', subject: 'bob', suspensionId: 'sus_1', acceptedAt: after(MINUTE) }],
+      answers: [{ decision: 'denied', subject: 'bob', suspensionId: 'sus_1', acceptedAt: later(MINUTE) }],
     });
     expect(record.resume).toBeUndefined();
     expect(next(record)).toEqual({ do: 'finish' });
@@ -523,7 +523,7 @@ describe('denial', () => {
   test('needs the right approvalId, the right suspension and time, as an approval does', () => {
     const record = b.repended(b.APPROVAL);
     expect(verdict(record, answered(b.deny(), { messageId: 'm_2' }))).toBe('suspension_required');
-    expect(verdict(record, answered(b.deny(), { messageId: 'm_2', suspensionId: 'sus_2', at: after(30 * HOUR) }))).toBe(
+    expect(verdict(record, answered(b.deny(), { messageId: 'm_2', suspensionId: 'sus_2', at: later(30 * HOUR) }))).toBe(
       'expired',
     );
   });
@@ -538,38 +538,38 @@ describe('denial', () => {
 });
 
 describe('in time is in time (C4)', () => {
-  const deadline = after(HOUR);
+  const deadline = later(HOUR);
   test.for<[string, string, string, string]>([
-    ['one millisecond before the deadline', after(HOUR - 1), after(HOUR - 1), 'resuming'],
+    ['one millisecond before the deadline', later(HOUR - 1), later(HOUR - 1), 'resuming'],
     ['at the deadline', deadline, deadline, 'expired'],
-    ['after the deadline', after(HOUR + 1), after(HOUR + 1), 'expired'],
-    ['given in time and handled long after the deadline', after(HOUR - 1), after(9 * HOUR), 'resuming'],
-    ['given at the deadline and handled after it', deadline, after(9 * HOUR), 'expired'],
+    ['after the deadline', later(HOUR + 1), later(HOUR + 1), 'expired'],
+    ['given in time and handled long after the deadline', later(HOUR - 1), later(9 * HOUR), 'resuming'],
+    ['given at the deadline and handled after it', deadline, later(9 * HOUR), 'expired'],
     [
       'given, by a clock ahead of ours, after the deadline but handled before it',
-      after(5 * HOUR),
-      after(MINUTE),
+      later(5 * HOUR),
+      later(MINUTE),
       'resuming',
     ],
-    ['given, by a clock behind ours, before the question was asked', after(-9 * HOUR), after(MINUTE), 'resuming'],
+    ['given, by a clock behind ours, before the question was asked', later(-9 * HOUR), later(MINUTE), 'resuming'],
   ])('an answer %s: %s', ([, receivedAt, at, outcome]) => {
     expect(verdict(first(), answered(b.reply(), { receivedAt, at }))).toBe(outcome);
   });
 
   test('an answer stamped before the suspension counts from its beginning, so it cannot revive an expired one', () => {
-    const record = { ...first(), suspension: { ...first().suspension, createdAt: after(2 * HOUR) } };
-    expect(verdict(record, answered(b.reply(), { receivedAt: after(-HOUR), at: after(3 * HOUR) }))).toBe('expired');
+    const record = { ...first(), suspension: { ...first().suspension, createdAt: later(2 * HOUR) } };
+    expect(verdict(record, answered(b.reply(), { receivedAt: later(-HOUR), at: later(3 * HOUR) }))).toBe('expired');
   });
 
   test('a message without a stamp counts when it is handled', () => {
-    expect(verdict(first(), answered(b.reply(), { at: after(HOUR) }))).toBe('expired');
-    expect(verdict(first(), answered(b.reply(), { at: after(HOUR - 1) }))).toBe('resuming');
+    expect(verdict(first(), answered(b.reply(), { at: later(HOUR) }))).toBe('expired');
+    expect(verdict(first(), answered(b.reply(), { at: later(HOUR - 1) }))).toBe('resuming');
   });
 
   test('a deadline given at create is kept to the millisecond', () => {
-    const record = first({ bounds: { expiresAt: after(5 * MINUTE) } });
-    expect(verdict(record, answered(b.reply(), { at: after(5 * MINUTE - 1) }))).toBe('resuming');
-    expect(verdict(record, answered(b.reply(), { at: after(5 * MINUTE) }))).toBe('expired');
+    const record = first({ bounds: { expiresAt: later(5 * MINUTE) } });
+    expect(verdict(record, answered(b.reply(), { at: later(5 * MINUTE - 1) }))).toBe('resuming');
+    expect(verdict(record, answered(b.reply(), { at: later(5 * MINUTE) }))).toBe('expired');
   });
 
   test('a continuation that never expires takes an answer years later', () => {
@@ -594,7 +594,7 @@ describe('the first record', () => {
     ['scheduled_wake', b.WAKE, HOUR],
   ])('of %s waits for its default time', ([type, waitFor, ms]) => {
     expect(DEFAULT_TTL[type]).toBe(ms);
-    expect(first({ waitFor }).bounds.expiresAt).toBe(after(ms));
+    expect(first({ waitFor }).bounds.expiresAt).toBe(later(ms));
   });
 
   test('has the documented defaults', () => {
@@ -609,7 +609,7 @@ describe('the first record', () => {
       origin: { turnId: 'turn_0', outcome: 'needs_clarification', createdAt: NOON },
     });
     expect(first().bounds).toEqual({
-      expiresAt: after(HOUR),
+      expiresAt: later(HOUR),
       maxResumeAttempts: 3,
       resumeAttempts: 0,
       onExpiry: 'expire',
@@ -630,12 +630,12 @@ describe('the first record', () => {
   });
 
   test('of a timed wake expires one hour after the wake', () => {
-    expect(first({ waitFor: b.TIMED_WAKE }).bounds.expiresAt).toBe(after(3 * HOUR));
+    expect(first({ waitFor: b.TIMED_WAKE }).bounds.expiresAt).toBe(later(3 * HOUR));
   });
 
   test('of a wake in the past expires one hour after the pause, and the wake is due at once', () => {
-    const record = first({ waitFor: { type: 'scheduled_wake', wakeUpId: 'wake_1', wakeAt: after(-5 * HOUR) } });
-    expect(record.bounds.expiresAt).toBe(after(HOUR));
+    const record = first({ waitFor: { type: 'scheduled_wake', wakeUpId: 'wake_1', wakeAt: later(-5 * HOUR) } });
+    expect(record.bounds.expiresAt).toBe(later(HOUR));
     expect(verdict(record, b.timer('woke', NOON))).toBe('resuming');
   });
 
@@ -647,7 +647,7 @@ describe('the first record', () => {
       turnTimeoutMs: 5,
       ttl: { user_reply: 60_000 },
     } as const;
-    expect(first({ bounds }).bounds).toMatchObject({ ...bounds, expiresAt: after(MINUTE) });
+    expect(first({ bounds }).bounds).toMatchObject({ ...bounds, expiresAt: later(MINUTE) });
     const absent = { maxResumeAttempts: undefined, expiresAt: undefined } as never;
     expect(first({ bounds: absent }).bounds).toEqual(first().bounds);
   });
@@ -659,19 +659,19 @@ describe('the first record', () => {
   });
 
   test.for<[string, b.First, string]>([
-    ['a deadline in the past', { bounds: { expiresAt: after(-1) } }, 'bounds.expiresAt'],
+    ['a deadline in the past', { bounds: { expiresAt: later(-1) } }, 'bounds.expiresAt'],
     ['a deadline at this very moment', { bounds: { expiresAt: NOON } }, 'bounds.expiresAt'],
     ['no attempt left', { bounds: { maxResumeAttempts: 2, resumeAttempts: 2 } }, 'bounds.resumeAttempts'],
-    ['a wake at its deadline', { waitFor: b.TIMED_WAKE, bounds: { expiresAt: after(2 * HOUR) } }, 'bounds.expiresAt'],
-    ['a wake after its deadline', { waitFor: b.TIMED_WAKE, bounds: { expiresAt: after(HOUR) } }, 'bounds.expiresAt'],
+    ['a wake at its deadline', { waitFor: b.TIMED_WAKE, bounds: { expiresAt: later(2 * HOUR) } }, 'bounds.expiresAt'],
+    ['a wake after its deadline', { waitFor: b.TIMED_WAKE, bounds: { expiresAt: later(HOUR) } }, 'bounds.expiresAt'],
   ])('with %s is refused, with the path', ([, input, path]) => {
     expect(refused(b.firstStep(input))).toMatchObject({ code: 'invalid_input', path });
   });
 
   test('with a deadline one millisecond ahead, or one attempt left, is taken', () => {
-    expect(first({ bounds: { expiresAt: after(1) } }).bounds.expiresAt).toBe(after(1));
+    expect(first({ bounds: { expiresAt: later(1) } }).bounds.expiresAt).toBe(later(1));
     expect(first({ bounds: { maxResumeAttempts: 2, resumeAttempts: 1 } }).bounds.resumeAttempts).toBe(1);
-    expect(first({ waitFor: b.TIMED_WAKE, bounds: { expiresAt: after(2 * HOUR + 1) } }).status).toBe('pending');
+    expect(first({ waitFor: b.TIMED_WAKE, bounds: { expiresAt: later(2 * HOUR + 1) } }).status).toBe('pending');
   });
 
   test('keeps that there is nothing to deliver', () => {
@@ -683,9 +683,9 @@ describe('the first record', () => {
 describe('the deadline', () => {
   test('expires the continuation from the very moment on, with the reason, and suppresses the follow-up', () => {
     const record = first();
-    expect(next(record)).toEqual({ do: 'wait', at: after(HOUR), then: 'expired' });
-    expect(verdict(record, b.timer('expired', after(HOUR - 1)))).toBe('wrong_trigger');
-    expect(play(record, b.timer('expired', after(HOUR)))).toMatchObject({
+    expect(next(record)).toEqual({ do: 'wait', at: later(HOUR), then: 'expired' });
+    expect(verdict(record, b.timer('expired', later(HOUR - 1)))).toBe('wrong_trigger');
+    expect(play(record, b.timer('expired', later(HOUR)))).toMatchObject({
       status: 'expired',
       terminalReason: 'expired_ttl',
       delivery: { status: 'suppressed_expired' },
@@ -696,10 +696,10 @@ describe('the deadline', () => {
 
   test('with onExpiry resume resumes the turn with no_answer and counts one attempt', () => {
     const record = first({ bounds: { onExpiry: 'resume' } });
-    expect(next(record)).toEqual({ do: 'wait', at: after(HOUR), then: 'noAnswer' });
-    expect(verdict(record, b.timer('expired', after(HOUR)))).toBe('wrong_trigger');
-    expect(verdict(record, b.timer('noAnswer', after(HOUR - 1)))).toBe('wrong_trigger');
-    const resumed = play(record, b.timer('noAnswer', after(HOUR)));
+    expect(next(record)).toEqual({ do: 'wait', at: later(HOUR), then: 'noAnswer' });
+    expect(verdict(record, b.timer('expired', later(HOUR)))).toBe('wrong_trigger');
+    expect(verdict(record, b.timer('noAnswer', later(HOUR - 1)))).toBe('wrong_trigger');
+    const resumed = play(record, b.timer('noAnswer', later(HOUR)));
     expect(resumed).toMatchObject({
       status: 'resuming',
       bounds: { resumeAttempts: 1 },
@@ -714,17 +714,17 @@ describe('the deadline', () => {
     const record = first({ bounds: { onExpiry: 'resume' } });
     const spent = { ...record, bounds: { ...record.bounds, resumeAttempts: 3 } };
     expect(next(spent)).toMatchObject({ then: 'expired' });
-    expect(verdict(spent, b.timer('noAnswer', after(HOUR)))).toBe('wrong_trigger');
-    expect(play(spent, b.timer('expired', after(HOUR))).terminalReason).toBe('expired_ttl');
+    expect(verdict(spent, b.timer('noAnswer', later(HOUR)))).toBe('wrong_trigger');
+    expect(play(spent, b.timer('expired', later(HOUR))).terminalReason).toBe('expired_ttl');
   });
 
   test('is never told as a denial, whatever onDenied says', () => {
     for (const onDenied of ['stop', 'tell_model'] as const) {
-      const expired = play(first({ waitFor: b.APPROVAL, bounds: { onDenied } }), b.timer('expired', after(24 * HOUR)));
+      const expired = play(first({ waitFor: b.APPROVAL, bounds: { onDenied } }), b.timer('expired', later(24 * HOUR)));
       expect(expired).toMatchObject({ status: 'expired', terminalReason: 'expired_ttl', answers: [] });
       const unanswered = play(
         first({ waitFor: b.APPROVAL, bounds: { onDenied, onExpiry: 'resume' } }),
-        b.timer('noAnswer', after(24 * HOUR)),
+        b.timer('noAnswer', later(24 * HOUR)),
       );
       expect(unanswered).toMatchObject({ status: 'resuming', answers: [{ type: 'no_answer' }] });
       expect(unanswered.answers[0]).not.toHaveProperty('decision');
@@ -732,25 +732,25 @@ describe('the deadline', () => {
   });
 
   test('a later person is told that nobody answered in time', () => {
-    const record = play(first({ bounds: { onExpiry: 'resume' } }), b.timer('noAnswer', after(HOUR)));
-    expect(refused(step(record, answered(b.reply(), { at: after(2 * HOUR) })))).toMatchObject({
+    const record = play(first({ bounds: { onExpiry: 'resume' } }), b.timer('noAnswer', later(HOUR)));
+    expect(refused(step(record, answered(b.reply(), { at: later(2 * HOUR) })))).toMatchObject({
       code: 'already_resumed',
       winner: { type: 'no_answer', subject: 'system' },
     });
   });
 
   test('a timer of a suspension that was answered is refused, and nothing is lost', () => {
-    expect(verdict(b.resuming(), b.timer('expired', after(HOUR)))).toBe('already_resumed');
-    expect(verdict(b.repended(b.REPLY), b.timer('expired', after(HOUR)))).toBe('wrong_trigger');
+    expect(verdict(b.resuming(), b.timer('expired', later(HOUR)))).toBe('already_resumed');
+    expect(verdict(b.repended(b.REPLY), b.timer('expired', later(HOUR)))).toBe('wrong_trigger');
   });
 });
 
 describe('wake', () => {
   test('fires at its own time, not at the deadline, and is not an expiry', () => {
     const record = first({ waitFor: b.TIMED_WAKE });
-    expect(next(record)).toEqual({ do: 'wait', at: after(2 * HOUR), then: 'woke' });
-    expect(verdict(record, b.timer('woke', after(2 * HOUR - 1)))).toBe('wrong_trigger');
-    expect(play(record, b.timer('woke', after(2 * HOUR)))).toMatchObject({
+    expect(next(record)).toEqual({ do: 'wait', at: later(2 * HOUR), then: 'woke' });
+    expect(verdict(record, b.timer('woke', later(2 * HOUR - 1)))).toBe('wrong_trigger');
+    expect(play(record, b.timer('woke', later(2 * HOUR)))).toMatchObject({
       status: 'resuming',
       bounds: { resumeAttempts: 1 },
       answers: [{ type: 'scheduled_wake', subject: 'system' }],
@@ -759,30 +759,30 @@ describe('wake', () => {
 
   test('counts at its wake time: workers that were down past the deadline do not lose it', () => {
     const record = first({ waitFor: b.TIMED_WAKE });
-    expect(verdict(record, b.timer('expired', after(9 * HOUR)))).toBe('wrong_trigger');
-    expect(verdict(record, b.timer('woke', after(9 * HOUR)))).toBe('resuming');
+    expect(verdict(record, b.timer('expired', later(9 * HOUR)))).toBe('wrong_trigger');
+    expect(verdict(record, b.timer('woke', later(9 * HOUR)))).toBe('resuming');
   });
 
   test('from outside may come before its time, and after its deadline it is expired', () => {
-    expect(verdict(first({ waitFor: b.TIMED_WAKE }), answered(b.wake(), { at: after(MINUTE) }))).toBe('resuming');
-    expect(verdict(first({ waitFor: b.WAKE }), answered(b.wake(), { at: after(HOUR) }))).toBe('expired');
+    expect(verdict(first({ waitFor: b.TIMED_WAKE }), answered(b.wake(), { at: later(MINUTE) }))).toBe('resuming');
+    expect(verdict(first({ waitFor: b.WAKE }), answered(b.wake(), { at: later(HOUR) }))).toBe('expired');
   });
 
   test('without a time waits for a message and expires like any other', () => {
-    expect(next(first({ waitFor: b.WAKE }))).toEqual({ do: 'wait', at: after(HOUR), then: 'expired' });
-    expect(verdict(first({ waitFor: b.WAKE }), b.timer('woke', after(HOUR)))).toBe('wrong_trigger');
+    expect(next(first({ waitFor: b.WAKE }))).toEqual({ do: 'wait', at: later(HOUR), then: 'expired' });
+    expect(verdict(first({ waitFor: b.WAKE }), b.timer('woke', later(HOUR)))).toBe('wrong_trigger');
   });
 
   test('fires although the continuation never expires', () => {
     expect(next(first({ waitFor: b.TIMED_WAKE, bounds: { neverExpires: true } }))).toMatchObject({
-      at: after(2 * HOUR),
+      at: later(2 * HOUR),
       then: 'woke',
     });
   });
 });
 
 describe('asking again', () => {
-  const at = after(2 * MINUTE);
+  const at = later(2 * MINUTE);
 
   test('opens a fresh pending state of the same continuation: its own wait, suspension, origin and deadline', () => {
     const record = b.repended(b.APPROVAL);
@@ -794,9 +794,9 @@ describe('asking again', () => {
       continuation: { id: 'turn:sus_2' },
       origin: { turnId: b.TURN_1, outcome: 'awaiting_approval', createdAt: at },
       lineage: ['turn_0', b.TURN_1],
-      bounds: { resumeAttempts: 1, expiresAt: after(24 * HOUR, at) },
+      bounds: { resumeAttempts: 1, expiresAt: later(24 * HOUR, at) },
       delivery: { status: 'pending_delivery' },
-      lastResumedAt: after(MINUTE),
+      lastResumedAt: later(MINUTE),
     });
     expect(record).not.toHaveProperty('resume');
   });
@@ -814,7 +814,7 @@ describe('asking again', () => {
       const record = b.repended(now, { waitFor: before });
       expect(record.waitFor).toEqual(now);
       for (const other of b.EVERY_WAIT) {
-        const answer = answered(b.matching(other), { messageId: 'm_2', suspensionId: 'sus_2', at: after(3 * MINUTE) });
+        const answer = answered(b.matching(other), { messageId: 'm_2', suspensionId: 'sus_2', at: later(3 * MINUTE) });
         expect(verdict(record, answer)).toBe(other.type === now.type ? 'resuming' : 'wrong_trigger');
       }
     },
@@ -856,10 +856,10 @@ describe('asking again', () => {
       const turnId = `${b.CONTINUATION}:resume:${n}`;
       record = play(
         record,
-        answered(b.reply(), { messageId: `m_${n}`, suspensionId: record.suspension.id, at: after(n * MINUTE) }),
+        answered(b.reply(), { messageId: `m_${n}`, suspensionId: record.suspension.id, at: later(n * MINUTE) }),
       );
       expect(record).toMatchObject({ status: 'resuming', bounds: { resumeAttempts: n }, resume: { turnId } });
-      record = play(record, b.asksAgain(b.REPLY, { turnId, suspensionId: `sus_${n + 1}`, at: after(n * MINUTE) }));
+      record = play(record, b.asksAgain(b.REPLY, { turnId, suspensionId: `sus_${n + 1}`, at: later(n * MINUTE) }));
     }
     expect(record).toMatchObject({
       status: 'failed',
@@ -892,16 +892,16 @@ describe('asking again', () => {
 
   test('uses the ttl table given at create', () => {
     const record = b.repended(b.APPROVAL, { bounds: { ttl: { approval_resolution: 5 * MINUTE } } });
-    expect(record.bounds.expiresAt).toBe(after(5 * MINUTE, at));
+    expect(record.bounds.expiresAt).toBe(later(5 * MINUTE, at));
   });
 
   test('does not use the deadline given at create: that was for the first suspension', () => {
-    const record = b.repended(b.REPLY, { bounds: { expiresAt: after(90 * 24 * HOUR) } });
-    expect(record.bounds.expiresAt).toBe(after(HOUR, at));
+    const record = b.repended(b.REPLY, { bounds: { expiresAt: later(90 * 24 * HOUR) } });
+    expect(record.bounds.expiresAt).toBe(later(HOUR, at));
   });
 
   test('counts a timed wake from the wake', () => {
-    expect(b.repended(b.TIMED_WAKE).bounds.expiresAt).toBe(after(3 * HOUR));
+    expect(b.repended(b.TIMED_WAKE).bounds.expiresAt).toBe(later(3 * HOUR));
   });
 
   test('never expires when its creator said so, for life', () => {
@@ -927,47 +927,47 @@ describe('asking again', () => {
 
 describe('extending', () => {
   test('moves the deadline later, and the timer with it', () => {
-    const record = play(first(), b.extended(after(2 * HOUR)));
+    const record = play(first(), b.extended(later(2 * HOUR)));
     expect(record).toMatchObject({
       status: 'pending',
-      bounds: { expiresAt: after(2 * HOUR), extensions: 1 },
+      bounds: { expiresAt: later(2 * HOUR), extensions: 1 },
       revision: 2,
     });
-    expect(next(record)).toEqual({ do: 'wait', at: after(2 * HOUR), then: 'expired' });
-    expect(verdict(record, b.timer('expired', after(HOUR)))).toBe('wrong_trigger');
-    expect(verdict(record, answered(b.reply(), { at: after(90 * MINUTE) }))).toBe('resuming');
+    expect(next(record)).toEqual({ do: 'wait', at: later(2 * HOUR), then: 'expired' });
+    expect(verdict(record, b.timer('expired', later(HOUR)))).toBe('wrong_trigger');
+    expect(verdict(record, answered(b.reply(), { at: later(90 * MINUTE) }))).toBe('resuming');
   });
 
   test.for<[string, ContinuationRecord, string, RefusalCode]>([
-    ['earlier', first(), after(HOUR - 1), 'invalid_input'],
-    ['to where it is', first(), after(HOUR), 'invalid_input'],
-    ['of what never expires', first({ bounds: { neverExpires: true } }), after(2 * HOUR), 'invalid_input'],
-    ['while the turn runs', b.resuming(), after(2 * HOUR), 'already_resumed'],
-    ['after the end', b.ends().cancelled, after(2 * HOUR), 'already_terminal'],
+    ['earlier', first(), later(HOUR - 1), 'invalid_input'],
+    ['to where it is', first(), later(HOUR), 'invalid_input'],
+    ['of what never expires', first({ bounds: { neverExpires: true } }), later(2 * HOUR), 'invalid_input'],
+    ['while the turn runs', b.resuming(), later(2 * HOUR), 'already_resumed'],
+    ['after the end', b.ends().cancelled, later(2 * HOUR), 'already_terminal'],
   ])('a deadline %s is refused', ([, record, expiresAt, code]) => {
     expect(verdict(record, b.extended(expiresAt))).toBe(code);
   });
 
   test('at the deadline is too late', () => {
-    expect(verdict(first(), b.extended(after(2 * HOUR), after(HOUR)))).toBe('expired');
-    expect(verdict(first(), b.extended(after(2 * HOUR), after(HOUR - 1)))).toBe('pending');
+    expect(verdict(first(), b.extended(later(2 * HOUR), later(HOUR)))).toBe('expired');
+    expect(verdict(first(), b.extended(later(2 * HOUR), later(HOUR - 1)))).toBe('pending');
   });
 
   test('works 20 times in a life, re-pends included, and not once more', () => {
     expect(MAX_EXTENSIONS).toBe(20);
     let record: ContinuationRecord = first();
-    for (let n = 1; n <= 10; n++) record = play(record, b.extended(after(HOUR + n)));
+    for (let n = 1; n <= 10; n++) record = play(record, b.extended(later(HOUR + n)));
     record = play(record, answered(b.reply()), b.asksAgain(b.REPLY));
     expect(record.bounds.extensions).toBe(10);
-    for (let n = 1; n <= 10; n++) record = play(record, b.extended(after(9 * HOUR + n)));
-    expect(refused(step(record, b.extended(after(20 * HOUR))))).toMatchObject({ code: 'invalid_input' });
-    expect(verdict(record, answered(b.reply(), { messageId: 'm_2', suspensionId: 'sus_2', at: after(8 * HOUR) }))).toBe(
+    for (let n = 1; n <= 10; n++) record = play(record, b.extended(later(9 * HOUR + n)));
+    expect(refused(step(record, b.extended(later(20 * HOUR))))).toMatchObject({ code: 'invalid_input' });
+    expect(verdict(record, answered(b.reply(), { messageId: 'm_2', suspensionId: 'sus_2', at: later(8 * HOUR) }))).toBe(
       'resuming',
     );
   });
 
   test('an answered continuation names its winner', () => {
-    expect(refused(step(b.resuming(), b.extended(after(2 * HOUR)))).winner).toMatchObject({ messageId: 'm_1' });
+    expect(refused(step(b.resuming(), b.extended(later(2 * HOUR)))).winner).toMatchObject({ messageId: 'm_1' });
   });
 });
 
@@ -989,7 +989,7 @@ describe('stopping', () => {
   test.for(table)('with %s: status %s, delivery %s', ([reason, status, delivery]) => {
     const end = { status, terminalReason: reason, delivery: { status: delivery, target: { surfaceIds: ['chat_1'] } } };
     const waiting = play(first(), b.stopped(reason));
-    expect(waiting).toMatchObject({ ...end, revision: 2, updatedAt: after(3 * MINUTE) });
+    expect(waiting).toMatchObject({ ...end, revision: 2, updatedAt: later(3 * MINUTE) });
     expect(next(waiting)).toEqual({ do: 'finish' });
     expect(play(b.repended(), b.stopped(reason))).toMatchObject(end);
     expect(play(b.resuming(), b.turnClosed(reason))).toMatchObject({ ...end, resume: { turnId: b.TURN_1 } });
@@ -1042,10 +1042,10 @@ describe('stopping', () => {
   ])('with %s during delivery: delivery %s; the status that the turn earned stays', ([reason, delivery]) => {
     for (const outcome of ['completed', 'failed'] as const) {
       const record = b.delivering(outcome);
-      const after = ok(step(record, b.stopped(reason)));
-      if (!delivery) expect(after).toBe(record);
+      const now = ok(step(record, b.stopped(reason)));
+      if (!delivery) expect(now).toBe(record);
       else
-        expect(after).toMatchObject({
+        expect(now).toMatchObject({
           status: outcome,
           terminalReason: outcome === 'completed' ? 'completed' : 'resume_runtime_error',
           delivery: { status: delivery },
@@ -1094,7 +1094,7 @@ describe('the turn', () => {
     const record = play(b.resuming({ bounds: { onExhausted: 'hold' } }), b.turnFailed({ exhausted: true, attempt: 4 }));
     expect(record).toMatchObject({
       status: 'resuming',
-      resume: { attempt: 4, error, uncertain: { cause: 'exhausted', at: after(2 * MINUTE) } },
+      resume: { attempt: 4, error, uncertain: { cause: 'exhausted', at: later(2 * MINUTE) } },
     });
     expect(resolution(record)?.input).toEqual({ trigger: b.reply() });
     expect(next(record)).toEqual({ do: 'askOperator', turnId: b.TURN_1 });
@@ -1149,11 +1149,11 @@ describe('the turn', () => {
     expect(next(b.resuming({ bounds: { startWithinMs: 5 * MINUTE } }))).toEqual({
       do: 'runTurn',
       turnId: b.TURN_1,
-      startBy: after(6 * MINUTE),
+      startBy: later(6 * MINUTE),
     });
     const expired = play(
       b.resuming({ bounds: { startWithinMs: 5 * MINUTE } }),
-      b.turnClosed('expired_ttl', { at: after(6 * MINUTE) }),
+      b.turnClosed('expired_ttl', { at: later(6 * MINUTE) }),
     );
     expect(expired).toMatchObject({
       status: 'expired',
@@ -1163,7 +1163,7 @@ describe('the turn', () => {
   });
 
   test('is not cut by the deadline of its question', () => {
-    expect(verdict(b.resuming(), b.settled('completed', { at: after(9 * HOUR) }))).toBe('resuming');
+    expect(verdict(b.resuming(), b.settled('completed', { at: later(9 * HOUR) }))).toBe('resuming');
   });
 });
 
@@ -1183,23 +1183,23 @@ describe('delivery', () => {
       [status, 'failed'] as [typeof status, 'failed'],
     ]),
   )('that ends as %s leaves the %s status that the turn earned', ([status, outcome]) => {
-    const record = play(b.delivering(outcome), b.delivered(status, { attemptedAt: after(3 * MINUTE) }));
+    const record = play(b.delivering(outcome), b.delivered(status, { attemptedAt: later(3 * MINUTE) }));
     expect(record).toMatchObject({
       status: outcome,
       terminalReason: outcome === 'completed' ? 'completed' : 'resume_runtime_error',
-      delivery: { status, target: { surfaceIds: ['chat_1'] }, lastDeliveryAttemptAt: after(3 * MINUTE) },
+      delivery: { status, target: { surfaceIds: ['chat_1'] }, lastDeliveryAttemptAt: later(3 * MINUTE) },
     });
     expect(ContinuationRecord.parse(record)).toEqual(record);
   });
 
   test('is stamped when it was delivered, and only then', () => {
-    const at = after(4 * MINUTE);
+    const at = later(4 * MINUTE);
     expect(play(b.delivering(), b.delivered('delivered', { at })).delivery.deliveredAt).toBe(at);
-    expect(play(b.delivering(), b.delivered('delivered', { at, deliveredAt: after(1) })).delivery.deliveredAt).toBe(
-      after(1),
+    expect(play(b.delivering(), b.delivered('delivered', { at, deliveredAt: later(1) })).delivery.deliveredAt).toBe(
+      later(1),
     );
     expect(
-      play(b.delivering(), b.delivered('delivery_failed', { at, deliveredAt: after(1) })).delivery,
+      play(b.delivering(), b.delivered('delivery_failed', { at, deliveredAt: later(1) })).delivery,
     ).not.toHaveProperty('deliveredAt');
   });
 
@@ -1226,7 +1226,7 @@ describe('delivery', () => {
 
 describe('time', () => {
   test('never goes back in a record, whatever clock an event brings', () => {
-    const early = after(-HOUR);
+    const early = later(-HOUR);
     const events = [
       answered(b.reply(), { at: early }),
       b.settled('completed', { at: early }),

@@ -27,7 +27,7 @@ export const OTHER_CONTINUATION = 'cont_01KBCDEFGHJKMNPQRSTVWXYZ02';
 export const TURN_1 = `${CONTINUATION}:resume:1`;
 export const TURN_2 = `${CONTINUATION}:resume:2`;
 
-export function after(ms: number, from: string = NOON): string {
+export function later(ms: number, from: string = NOON): string {
   return new Date(Date.parse(from) + ms).toISOString();
 }
 
@@ -42,7 +42,7 @@ export const APPROVAL: WaitCondition = { type: 'approval_resolution', approvalId
 export const RESULT: WaitCondition = { type: 'external_result', operationId: 'op_1' };
 export const AGENT: WaitCondition = { type: 'agent_reply', replyWith: 'rw_1' };
 export const WAKE: WaitCondition = { type: 'scheduled_wake', wakeUpId: 'wake_1' };
-export const TIMED_WAKE: WaitCondition = { type: 'scheduled_wake', wakeUpId: 'wake_1', wakeAt: after(2 * HOUR) };
+export const TIMED_WAKE: WaitCondition = { type: 'scheduled_wake', wakeUpId: 'wake_1', wakeAt: later(2 * HOUR) };
 export const EVERY_WAIT: readonly WaitCondition[] = [REPLY, APPROVAL, RESULT, AGENT, WAKE];
 
 export function outcomeOf(waitFor: WaitCondition): ResumableOutcome {
@@ -163,7 +163,7 @@ export interface Given extends Partial<Omit<Message, 'trigger'>> {
 
 /** An answer as the workflow sees it; one minute after the pause unless told otherwise. */
 export function answered(trigger: Trigger, given: Given = {}): Answered {
-  const { at = after(MINUTE), receivedAt = at, subject = 'ann', channel = 'api', ...rest } = given;
+  const { at = later(MINUTE), receivedAt = at, subject = 'ann', channel = 'api', ...rest } = given;
   const message: Message = { messageId: 'm_1', ...rest, trigger };
   return {
     type: 'answered',
@@ -206,7 +206,7 @@ export function timer(type: 'woke' | 'noAnswer' | 'expired', at: string): Contin
 /* What happens to a turn and its follow-up */
 
 export type TurnEventOptions = { turnId?: string; attempt?: number; at?: string };
-function ofTurn({ turnId = TURN_1, attempt = 1, at = after(2 * MINUTE) }: TurnEventOptions = {}) {
+function ofTurn({ turnId = TURN_1, attempt = 1, at = later(2 * MINUTE) }: TurnEventOptions = {}) {
   return { turnId, attempt, at, startedAt: at };
 }
 
@@ -243,7 +243,7 @@ export function turnUncertain(options: TurnEventOptions = {}): ContinuationEvent
 }
 
 type Reason = Extract<ContinuationEvent, { type: 'stopped' }>['reason'];
-export function stopped(reason: Reason, at = after(3 * MINUTE)): Extract<ContinuationEvent, { type: 'stopped' }> {
+export function stopped(reason: Reason, at = later(3 * MINUTE)): Extract<ContinuationEvent, { type: 'stopped' }> {
   return { type: 'stopped', reason, at };
 }
 
@@ -252,7 +252,7 @@ export function turnClosed(reason: Reason, options: TurnEventOptions = {}): Cont
   return { type: 'turnClosed', turnId, reason, at };
 }
 
-export function extended(expiresAt: string, at = after(MINUTE)): ContinuationEvent {
+export function extended(expiresAt: string, at = later(MINUTE)): ContinuationEvent {
   return { type: 'extended', expiresAt, at };
 }
 
@@ -261,11 +261,11 @@ export function delivered(
   status: Delivered['status'] = 'delivered',
   options: Partial<Omit<Delivered, 'type' | 'status'>> = {},
 ): Delivered {
-  return { type: 'delivered', deliveryId: TURN_1, status, at: after(4 * MINUTE), ...options };
+  return { type: 'delivered', deliveryId: TURN_1, status, at: later(4 * MINUTE), ...options };
 }
 
 export function deliveryUncertain(options: { deliveryId?: string; at?: string } = {}): ContinuationEvent {
-  return { type: 'deliveryUncertain', deliveryId: TURN_1, error: 'the worker died', at: after(4 * MINUTE), ...options };
+  return { type: 'deliveryUncertain', deliveryId: TURN_1, error: 'the worker died', at: later(4 * MINUTE), ...options };
 }
 
 /* Records in every state */
@@ -302,7 +302,7 @@ export function ends(): { [S in TerminalRecord['status']]: TerminalRecord } {
   return {
     completed: play(delivering(), delivered()) as TerminalRecord,
     cancelled: end(stopped('cancelled_by_user')),
-    expired: end(timer('expired', after(DAY))),
+    expired: end(timer('expired', later(DAY))),
     superseded: end(stopped('superseded_by_newer_turn')),
     failed: play(resuming(), turnFailed()) as TerminalRecord,
   };
