@@ -1,0 +1,19 @@
+/** The steps from an empty database to the present tables and functions. Forward only: one that was released never changes. */
+import { DELIVERIES } from './sql/deliveries.ts';
+import { RECORDS } from './sql/records.ts';
+import { TABLES } from './sql/tables.ts';
+import { TURNS } from './sql/turns.ts';
+import { UPKEEP } from './sql/upkeep.ts';
+
+export interface Migration {
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** Everything of ours is in this PostgreSQL schema, apart from what else the database holds. */
+export const SCHEMA = 'continuations';
+
+export const MIGRATIONS: readonly Migration[] = [
+  { name: '0001-tables', sql: TABLES },
+  { name: '0002-functions', sql: [RECORDS, TURNS, DELIVERIES, UPKEEP].join('\n') },
+];

@@ -1,0 +1,43 @@
+/** The store on PostgreSQL: all SQL of the project is in this folder. */
+import type { Store } from '../ports.ts';
+import { createContents } from './contents.ts';
+import { createDeliveries } from './deliveries.ts';
+import { createListening } from './listen.ts';
+import { openDatabase } from './open.ts';
+import { createReceipts } from './receipts.ts';
+import { createRecords } from './records.ts';
+import { createConnection } from './retry.ts';
+import { createTurns } from './turns.ts';
+import { createUpkeep } from './upkeep.ts';
+
+const DEFAULT_WAIT_MS = 30_000;
+const LONGEST_CONNECT_MS = 10_000;
+
+export interface StoreOptions {
+  readonly url: string;
+  /** Connections at most, without the one that listens. */
+  readonly poolSize?: number;
+  /** How long a call waits for a database that is away before it fails as `database_unavailable`. */
+  readonly waitMs?: number;
+  readonly applicationName?: string;
+}
+
+/** Opens the store; it connects with its first call, and expects a migrated database. */
+export function createStore({ waitMs = DEFAULT_WAIT_MS, ...options }: StoreOptions): Store {
+  const database = { ...options, connectTimeoutMs: Math.max(1, Math.min(waitMs, LONGEST_CONNECT_MS)) };
+  const connection = createConnection(openDatabase(database), waitMs);
+  const listening = createListening(database);
+  return {
+    ...createRecords(connection),
+    ...createContents(connection),
+    ...createTurns(connection),
+    ...createDeliveries(connection),
+    ...createReceipts(connection),
+    ...createUpkeep(connection),
+    onChange: listening.onChange,
+    async close() {
+      await listening.close();
+      await connection.close();
+    },
+  };
+}

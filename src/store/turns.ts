@@ -1,0 +1,131 @@
+/** How a turn runs and ends; the decisions are made in `sql/turns.ts`, under the lock of the continuation's row (C6). */
+import { sql } from 'kysely';
+import { ContinuationError } from '../errors.ts';
+import type { BeginTurn, Begun, Closed, CloseTurn, Ended, EndTurn, Grant, Turns } from '../ports.ts';
+import type { ContentRef, ResumingRecord } from '../schema.ts';
+import type { Content } from '../suspend.ts';
+import { arrays, json } from './parameters.ts';
+import { type StoredRow, within } from './records.ts';
+import type { Connection } from './retry.ts';
+
+export type TurnEnds = Omit<Turns, 'beginDelivery' | 'endDelivery'>;
+
+export function createTurns(connection: Connection): TurnEnds {
+  const { run } = connection;
+  return {
+    beginTurn: (input) => beginTurn(connection, input),
+    endTurn: (input) => endTurn(connection, input),
+    closeTurn: (input) => closeTurn(connection, input),
+    keepEvidence: (turnId, fence, evidence) =>
+      run(async (db) => {
+        await sql`
+          update continuations.turns set evidence = evidence || jsonb_build_object(${String(fence)}::text, ${json(evidence)}::jsonb)
+          where turn_id = ${turnId} and fence <> ${fence}`.execute(db);
+      }),
+    turnResult: (scope, turnId) =>
+      run(async (db) => {
+        const row = await db
+          .selectFrom('continuations.turns as t')
+          .innerJoin('continuations.continuations as c', 'c.id', 't.continuation_id')
+          .select('t.result')
+          .where('t.turn_id', '=', turnId)
+          .where(within('c.scope', scope))
+          .executeTakeFirst();
+        return row?.result ?? null;
+      }),
+  };
+}
+
+interface BegunRow extends StoredRow {
+  found: 'fresh' | 'lost' | 'finished' | 'superseded' | 'gone';
+  fence: number;
+  attempt: number;
+  started_at: string;
+  spent_ms: number;
+  superseded_by: string;
+  state: Buffer | null;
+  input: Buffer | null;
+}
+
+async function beginTurn({ run }: Connection, input: BeginTurn): Promise<Begun> {
+  const { record, token, worker, at, replayable, receipts } = input;
+  const row = await run(async (db) => {
+    const { rows } = await sql<BegunRow>`
+      select * from continuations.begin_turn(${json(record)}::jsonb, ${token}, ${worker}, ${at}, ${replayable},
+        ${json(receipts)}::jsonb)`.execute(db);
+    return rows[0];
+  });
+  if (!row?.record) return { found: 'gone' };
+  switch (row.found) {
+    case 'superseded':
+      return { found: 'superseded', by: row.superseded_by };
+    case 'finished':
+      return { found: 'finished', record: row.record, receiptsHead: row.receipts_head };
+    case 'lost':
+      return { found: 'lost', ...grantOf(row) };
+    default:
+      return fresh(row);
+  }
+}
+
+function grantOf(row: BegunRow): Grant {
+  return {
+    fence: row.fence,
+    attempt: row.attempt,
+    startedAt: row.started_at,
+    spentMs: row.spent_ms,
+    record: row.record as ResumingRecord,
+  };
+}
+
+function fresh(row: BegunRow): Begun {
+  const grant = grantOf(row);
+  const { suspension, answers } = grant.record;
+  const given = answers.at(-1)?.input;
+  const state = contentOf(grant, 'suspension.state', suspension.state, row.state);
+  if (!given || !('ref' in given)) return { found: 'fresh', ...grant, state };
+  return {
+    found: 'fresh',
+    ...grant,
+    state,
+    input: contentOf(grant, `answers[${answers.length - 1}].input`, given.ref, row.input),
+  };
+}
+
+function contentOf({ record }: Grant, path: string, ref: ContentRef, bytes: Buffer | null): Content {
+  if (bytes) return { ref, bytes };
+  throw new ContinuationError('record_malformed', `the content of ${record.id} at ${path} is missing: ${ref.digest}`);
+}
+
+interface DecidedRow<V> extends StoredRow {
+  verdict: V;
+}
+
+/** A turn whose row was deleted ended long ago: what this execution came to is refused, and there is nothing else to show. */
+const DELETED = '';
+
+async function endTurn({ run }: Connection, input: EndTurn): Promise<Ended> {
+  const { turnId, fence, state, record, spentMs, result, receipt } = input;
+  const { digests, bodies } = arrays(input.contents);
+  const row = await run(async (db) => {
+    const { rows } = await sql<DecidedRow<'accepted' | 'refused'>>`
+      select * from continuations.end_turn(${turnId}, ${fence}, ${state}, ${json(record)}::jsonb, ${Math.round(spentMs)}::bigint,
+        ${json(result)}::jsonb, ${digests}::text[], ${bodies}::bytea[], ${json(receipt)}::jsonb)`.execute(db);
+    return rows[0];
+  });
+  if (!row?.record) return { accepted: false, record, receiptsHead: DELETED };
+  return { accepted: row.verdict === 'accepted', record: row.record, receiptsHead: row.receipts_head };
+}
+
+async function closeTurn({ run }: Connection, input: CloseTurn): Promise<Closed> {
+  const { turnId, record, basedOn, onlyIfNotStarted, receipt } = input;
+  const row = await run(async (db) => {
+    const { rows } = await sql<DecidedRow<'closed' | 'ended' | 'started' | 'moved'>>`
+      select * from continuations.close_turn(${turnId}, ${json(record)}::jsonb, ${basedOn}, ${onlyIfNotStarted},
+        ${json(receipt)}::jsonb)`.execute(db);
+    return rows[0];
+  });
+  if (!row?.record) return { closed: false, because: 'ended', record, receiptsHead: DELETED };
+  const stored = { record: row.record, receiptsHead: row.receipts_head };
+  return row.verdict === 'closed' ? { closed: true, ...stored } : { closed: false, because: row.verdict, ...stored };
+}
