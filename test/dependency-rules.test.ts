@@ -148,7 +148,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the linter refuses', () => {
-  test.each(violations)('$says $file: $code', async ({ file, code, rule, says = '' }) => {
+  test.each(violations)('$file: $code ($rule)', async ({ file, code, rule, says = '' }) => {
     const { code: exit, found } = await lint({ [file]: code });
     expect(exit).toBe(1);
     expect(found.map(({ category }) => category)).toContain(rule);
