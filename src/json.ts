@@ -16,8 +16,12 @@ export interface Fault {
 /** Why a text cannot be stored (jsonb refuses U+0000; drivers silently replace lone surrogates), or undefined. */
 export function textFault(text: string): string | undefined {
   if (text.includes('\u0000')) return 'contains U+0000, which cannot be stored as text';
-  if (/\p{Surrogate}/u.test(text)) return 'contains a lone surrogate, which is not valid Unicode text';
-  return undefined;
+  return unicodeFault(text);
+}
+
+/** Why a text has no UTF-8 bytes of its own (encoders silently replace lone surrogates), or undefined. */
+export function unicodeFault(text: string): string | undefined {
+  return /\p{Surrogate}/u.test(text) ? 'contains a lone surrogate, which is not valid Unicode text' : undefined;
 }
 
 /**

@@ -3,7 +3,7 @@
  * Times are ISO 8601 UTC with milliseconds; durations are milliseconds. Rules live in `continuation.ts`, not here.
  */
 import { z } from 'zod';
-import { type Json, jsonFault, textFault, utf8Length } from './json.ts';
+import { type Json, jsonFault, textFault, unicodeFault, utf8Length } from './json.ts';
 
 export const SCHEMA_VERSION = 1;
 /** Largest metadata of a record, encoded (C12). */
@@ -21,7 +21,11 @@ const storable = (text: string, context: z.RefinementCtx): void => {
 /** Text that PostgreSQL can store. */
 const text = z.string().superRefine(storable);
 const id = z.string().min(1, 'must not be empty').max(128, 'must be at most 128 characters').superRefine(storable);
-const json = z.custom<Json>((value) => value !== undefined && jsonFault(value) === undefined, 'must be JSON that can be stored');
+const mediaType = z.string().min(1).max(255).superRefine(storable);
+const json = z.custom<Json>((value) => value !== undefined).superRefine((value, context) => {
+  const fault = jsonFault(value);
+  if (fault) context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message });
+});
 const jsonObject = z
   .record(z.string(), z.unknown())
   .superRefine((value, context) => {
@@ -38,7 +42,8 @@ const duration = z.int().min(1).max(MAX_DURATION_MS);
 /** An instant: any ISO 8601 text with an offset, or a Date; comes out as UTC with milliseconds. */
 export const Instant = z
   .union([z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time with an offset, such as 2026-12-02T09:30:00Z' }), z.date()])
-  .transform((value) => new Date(value).toISOString());
+  .transform((value) => new Date(value).toISOString())
+  .refine((value) => /^\d/.test(value), 'must lie in the years 0000 to 9999 of UTC');
 
 export const Scope = z
   .string()
@@ -53,7 +58,7 @@ const Digest = z
   .transform((value) => value as `sha256:${string}`);
 
 /** Bytes stored once under scope and digest. */
-export const ContentRef = z.strictObject({ digest: Digest, bytes: z.int().min(0), mediaType: z.string().min(1).max(255) });
+export const ContentRef = z.strictObject({ digest: Digest, bytes: z.int().min(0), mediaType });
 export type ContentRef = z.infer<typeof ContentRef>;
 
 export const WaitType = z.enum(['user_reply', 'approval_resolution', 'external_result', 'agent_reply', 'scheduled_wake']);
@@ -239,7 +244,8 @@ export type Resume = z.infer<typeof Resume>;
 const Outcome = z.enum(['needs_clarification', 'awaiting_approval', 'deferred']);
 export type ResumableOutcome = z.infer<typeof Outcome>;
 const HarnessContinuationFields = {
-  id,
+  /** By default the turn's id and the type. */
+  id: z.string().min(1, 'must not be empty').max(256, 'must be at most 256 characters').superRefine(storable),
   type: z.enum(['clarification', 'approval', 'deferred']),
   createdAt: Instant,
   turnId: id,
@@ -338,14 +344,21 @@ export const TerminalReason = z.enum([
 export type TerminalReason = z.infer<typeof TerminalReason>;
 
 /** The harness's own state: a JSON value, or exact text or bytes with their media type. */
-const State = z.union([
-  z.strictObject({ text: z.string(), mediaType: z.string().min(1).max(255) }),
-  z.strictObject({ bytes: z.instanceof(Uint8Array), mediaType: z.string().min(1).max(255) }),
-  z.unknown().superRefine((value, context) => {
-    const fault = value === undefined ? { path: [], message: 'is missing' } : jsonFault(value, false);
-    if (fault) context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message });
-  }),
-]);
+const exactText = z.strictObject({ text: z.string(), mediaType });
+const State = z
+  .union([
+    exactText,
+    z.strictObject({ bytes: z.instanceof(Uint8Array), mediaType }),
+    z.unknown().superRefine((value, context) => {
+      const fault = value === undefined ? { path: [], message: 'is missing' } : jsonFault(value, false);
+      if (fault) context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message });
+    }),
+  ])
+  .superRefine((value, context) => {
+    const exact = exactText.safeParse(value);
+    const fault = exact.success ? unicodeFault(exact.data.text) : undefined;
+    if (fault) context.addIssue({ code: 'custom', path: ['text'], message: fault });
+  });
 
 const assistantMessage = z.strictObject({ text, format: id.optional() });
 const resultBase = {
