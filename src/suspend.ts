@@ -1,10 +1,11 @@
 /** Turns a resumable result into the description of a pause: wait condition, question, digests, and the content to store. */
+import { isUtf8 } from 'node:buffer';
 import type { NewSuspension } from './events.ts';
 import { digestBytes, digestJson, digestText } from './digest.ts';
 import { newSuspensionId, newWakeUpId } from './ids.ts';
 import type { Json, JsonObject } from './json.ts';
-import { textFault } from './json.ts';
-import type { ContentRef, PendingCall, Refused, ResumableOutcome, ResumableResult, WaitCondition } from './schema.ts';
+import { formatPath, jsonFault, textFault, unicodeFault } from './json.ts';
+import { type ContentRef, PendingCall, type Refused, type ResumableOutcome, type ResumableResult, type WaitCondition } from './schema.ts';
 import { deriveWait } from './wait.ts';
 
 /** Bytes to store and the reference by which they are found again. */
@@ -39,6 +40,7 @@ export function describePause(result: ResumableResult, turn: { turnId: string; a
   const { continuation } = result;
   const state = contentOfState(continuation.state);
   const values = jsonOf(state);
+  if (values instanceof SyntaxError) return invalidState('', `must be JSON, as its media type says: ${values.message}`);
   const wait = deriveWait(
     result.outcome,
     [
@@ -53,6 +55,8 @@ export function describePause(result: ResumableResult, turn: { turnId: string; a
 
   const contents = [state];
   const pending = pendingCalls(values, contents);
+  const unusable = whyUnusable(pending, values);
+  if (unusable) return unusable;
   const fullQuestion = questionOf(values, result, pending, wait.waitFor);
   const question = clip(fullQuestion);
   const questionRef = question === fullQuestion ? undefined : contentOf(Buffer.from(fullQuestion), 'text/plain; charset=utf-8');
@@ -87,6 +91,10 @@ export function describePause(result: ResumableResult, turn: { turnId: string; a
   };
 }
 
+function invalidState(path: string, message: string): Refused {
+  return { ok: false, refusal: { code: 'invalid_input', path: `harnessResult.continuation.state${path}`, message } };
+}
+
 export function contentOf(bytes: Uint8Array, mediaType: string): Content {
   return { bytes, ref: { digest: digestBytes(bytes), bytes: bytes.byteLength, mediaType } };
 }
@@ -109,16 +117,20 @@ function isExact(state: unknown): state is Exact {
 export function stateOf(content: Content): unknown {
   const { mediaType } = content.ref;
   if (mediaType === JSON_TYPE) return JSON.parse(Buffer.from(content.bytes).toString('utf8'));
-  if (mediaType.startsWith('text/')) return { text: Buffer.from(content.bytes).toString('utf8'), mediaType };
+  if (mediaType.startsWith('text/') && isUtf8(content.bytes)) return { text: Buffer.from(content.bytes).toString('utf8'), mediaType };
   return { bytes: content.bytes, mediaType };
 }
 
-function jsonOf(state: Content): Json | undefined {
+/** Checked at the pause, because nobody can repair it once somebody has answered. */
+function jsonOf(state: Content): Json | undefined | SyntaxError {
   if (state.ref.mediaType !== JSON_TYPE) return undefined;
   try {
-    return JSON.parse(Buffer.from(state.bytes).toString('utf8')) as Json;
-  } catch {
-    return undefined;
+    if (!isUtf8(state.bytes)) return new SyntaxError('it is not UTF-8');
+    const value = JSON.parse(Buffer.from(state.bytes).toString('utf8')) as Json;
+    const fault = jsonFault(value, false);
+    return fault ? new SyntaxError(fault.message) : value;
+  } catch (error) {
+    return error as SyntaxError;
   }
 }
 
@@ -133,6 +145,15 @@ function pendingCalls(values: Json | undefined, contents: Content[]): PendingCal
   const content = contentOf(Buffer.from(text), JSON_TYPE);
   contents.push(content);
   return [{ ...call, arguments: content.ref }];
+}
+
+/** A call has to be stored, and shown as the model wrote it. */
+function whyUnusable(pending: PendingCall[], values: Json | undefined): Refused | undefined {
+  const given = objectAt(values, 'request')?.arguments;
+  const unreadable = typeof given === 'string' ? unicodeFault(given) : undefined;
+  if (unreadable) return invalidState('.request.arguments', unreadable);
+  const issue = pending.flatMap((call) => PendingCall.safeParse(call).error?.issues ?? [])[0];
+  return issue && invalidState(`.request.${formatPath(issue.path)}`, issue.message);
 }
 
 function questionOf(values: Json | undefined, result: ResumableResult, pending: PendingCall[], waitFor: WaitCondition): string {
