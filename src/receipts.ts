@@ -36,7 +36,8 @@ export function decisionReceipts(record: ContinuationRecord): NewReceipt[] {
     case 'expired':
       return [receipt('expired', record)];
     default: {
-      const denied = record.terminalReason === 'approval_denied' && record.resume === undefined;
+      const answered = record.answers.at(-1)?.suspensionId === record.suspension.id;
+      const denied = record.terminalReason === 'approval_denied' && record.resume === undefined && answered;
       return denied ? [receipt('admitted', record), receipt('stopped', record)] : [receipt('stopped', record)];
     }
   }
