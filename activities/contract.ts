@@ -1,5 +1,5 @@
 /** What the workflows ask of the world. Node-free: the workflow bundle sees only these types. */
-import type { ContinuationRecord, TerminalReason } from '../src/schema.ts';
+import type { Cause, ContinuationRecord, TerminalReason } from '../src/schema.ts';
 
 /** What an activity committed: the workflow adopts the record verbatim and never recomputes it. */
 export interface Committed {
@@ -16,6 +16,7 @@ export interface CloseTurnInput extends RecordAt {
   readonly reason: TerminalReason;
   readonly metadata?: ContinuationRecord['metadata'];
   readonly supersededBy?: string;
+  readonly error?: Cause;
   /** Expire an answer whose turn has not started (001); one that started goes on. */
   readonly onlyIfNotStarted?: boolean;
 }

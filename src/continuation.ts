@@ -361,7 +361,7 @@ export interface FirstRecordInput {
   readonly originTurnId: string;
   readonly outcome: PendingRecord['origin']['outcome'];
   readonly delivery: PendingRecord['delivery'];
-  readonly bounds: Partial<Bounds>;
+  readonly bounds: { readonly [K in keyof Bounds]?: Bounds[K] | undefined };
   readonly asked: NewSuspension;
 }
 
@@ -370,7 +370,7 @@ export function firstRecord(input: FirstRecordInput, now: string): Step {
   const { asked } = input;
   const { waitFor, suspension, continuation } = asked;
   const onExpiry = waitFor.type === 'agent_reply' ? ('resume' as const) : ('expire' as const);
-  const bounds: Bounds = { ...DEFAULT_BOUNDS, onExpiry, resumeAttempts: 0, extensions: 0, ...defined(input.bounds) };
+  const bounds: Bounds = { ...DEFAULT_BOUNDS, onExpiry, resumeAttempts: 0, extensions: 0, ...defined<Bounds>(input.bounds) };
   if (bounds.expiresAt === undefined) Object.assign(bounds, deadline(bounds, waitFor, now));
   const record: PendingRecord = {
     schemaVersion: 1,
@@ -511,6 +511,6 @@ function later(instant: string, ms: number): string {
 }
 
 /** Without members that are present but undefined, so that they do not hide defaults. */
-function defined<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T;
+function defined<T extends object>(value: { readonly [K in keyof T]?: T[K] | undefined }): Partial<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Partial<T>;
 }

@@ -1,0 +1,13 @@
+import type { ContinuationError } from '../src/errors.ts';
+import type { Delivery, Harness, Store, Trace } from '../src/ports.ts';
+
+/** What the activities of one worker work with. */
+export interface ActivityDeps {
+  readonly store: Store;
+  /** The harness of an assistant; a worker that has none answers with `invalid_configuration`. */
+  readonly harnessFor: (assistantId: string) => Harness | ContinuationError;
+  readonly delivery?: Delivery | undefined;
+  readonly trace?: Trace | undefined;
+  /** Who runs the turns, as kept with the turn. */
+  readonly identity: string;
+}

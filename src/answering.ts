@@ -1,0 +1,131 @@
+/**
+ * Brings an answer to its workflow: as an update, so that it is refused without a trace or accepted before this returns; when
+ * nobody answers in time, as a signal with the same identity, so that it is applied once when somebody does.
+ */
+import { type Client, ServiceError, WorkflowNotFoundError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { type Accepted, answerSignals, REPEATED, resumeUpdate } from '../workflows/messages.ts';
+import { isTerminal, step, winnerOf } from './continuation.ts';
+import { ContinuationError } from './errors.ts';
+import { type SignedMessage, senderOf } from './message.ts';
+import type { Store, Stored } from './ports.ts';
+import { decisionReceipts } from './receipts.ts';
+import { type RepairDeps, repair } from './repair.ts';
+import { type ContinuationRecord, type Refusal, RefusalCode, type Refused, type Winner } from './schema.ts';
+
+export type Answered =
+  | { readonly ok: true; readonly outcome: 'accepted'; readonly answer: Winner; readonly record: ContinuationRecord }
+  /** Nobody took it yet, but the message is durable and will be applied once. */
+  | { readonly ok: true; readonly outcome: 'stored' }
+  | Refused;
+
+export interface AnsweringDeps extends RepairDeps {
+  readonly store: Store;
+  /** How long to wait for a worker before the answer is left as a signal, milliseconds. */
+  readonly answerTimeoutMs: number;
+}
+
+const MAX_ROUNDS = 4;
+const GRPC_FAILED_PRECONDITION = 9;
+
+/** `stored` is the row as the caller may see it. Infrastructure errors are thrown as `temporal_unavailable`. */
+export async function answer(deps: AnsweringDeps, stored: Stored, message: SignedMessage): Promise<Answered> {
+  const { id } = stored.record;
+  const decided = decideOnRow(stored.record, message);
+  if (decided) return decided;
+  for (let round = 1; ; round++) {
+    const sent = await sendUpdate(deps, id, message);
+    if (sent !== 'gone' && sent !== 'unanswered') return sent;
+    if (sent === 'unanswered' && (await sendSignal(deps, id, message)) === 'stored') return { ok: true, outcome: 'stored' };
+    const row = await deps.store.getAcrossScopes(id);
+    if (!row) return { ok: false, refusal: { code: 'not_found', message: 'there is no such continuation' } };
+    const late = decideOnRow(row.record, message);
+    if (late) return late;
+    if (round === MAX_ROUNDS) throw new ContinuationError('temporal_unavailable', `The workflow of ${id} cannot be reached. Try the same message again.`);
+    await repair(deps, row);
+  }
+}
+
+/** An end is final (C10), and a superseded continuation is no longer asked: both are known without the workflow. */
+function decideOnRow(record: ContinuationRecord, message: SignedMessage): Answered | undefined {
+  if (record.supersededBy && !isTerminal(record)) {
+    const refusal: Refusal = { code: 'already_terminal', message: `superseded by ${record.supersededBy}`, status: record.status };
+    return { ok: false, refusal };
+  }
+  if (!isTerminal(record)) return undefined;
+  const at = new Date().toISOString();
+  const result = step(record, { type: 'answered', at, message, answer: senderOf(message, at) });
+  if (result.ok) return undefined;
+  if (result.refusal) return { ok: false, refusal: result.refusal };
+  return { ok: true, outcome: 'accepted', answer: result.repeated, record };
+}
+
+async function sendUpdate(deps: AnsweringDeps, id: string, message: SignedMessage): Promise<Answered | 'gone' | 'unanswered'> {
+  const handle = deps.temporal.workflow.getHandle(id);
+  const updateId = message.stamp?.updateId ?? '';
+  try {
+    const deadline = Date.now() + deps.answerTimeoutMs;
+    const run = () => handle.executeUpdate(resumeUpdate, { args: [message], updateId });
+    const { record, answer: winner }: Accepted = await deps.temporal.withDeadline(deadline, run);
+    return await projected(deps, record, winner);
+  } catch (error) {
+    return readFailure(error, id);
+  }
+}
+
+/**
+ * The row shows the answer before the caller hears of it, so that whoever reads next sees the ask as decided. When the row
+ * knows another winner of this suspension (the workflow was reset), that one is told (C1).
+ */
+async function projected(deps: AnsweringDeps, record: ContinuationRecord, winner: Winner): Promise<Answered> {
+  const accepted: Answered = { ok: true, outcome: 'accepted', answer: winner, record };
+  try {
+    const row = await deps.store.write(record, decisionReceipts(record));
+    const known = row?.record.answers.find((one) => one.suspensionId === winner.suspensionId);
+    if (!known || known.contentDigest === winner.contentDigest) return accepted;
+    const message = 'this was already answered';
+    return { ok: false, refusal: { code: 'already_resumed', message, winner: winnerOf(known) } };
+  } catch (error) {
+    // The workflow has it, and the turn writes the same row first: the answer stands.
+    if (error instanceof ContinuationError && error.code === 'database_unavailable') return accepted;
+    throw error;
+  }
+}
+
+function readFailure(error: unknown, id: string): Answered | 'gone' | 'unanswered' {
+  if (error instanceof WorkflowUpdateFailedError && error.cause instanceof ApplicationFailure) {
+    const { type, details } = error.cause;
+    if (type === REPEATED) {
+      const [winner, record] = details as [Winner, ContinuationRecord];
+      return { ok: true, outcome: 'accepted', answer: winner, record };
+    }
+    if (RefusalCode.safeParse(type).success) return { ok: false, refusal: details?.[0] as Refusal };
+    if (type === 'AcceptedUpdateCompletedWorkflow') return 'gone';
+  }
+  if (error instanceof WorkflowNotFoundError) return 'gone';
+  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return 'unanswered';
+  if (error instanceof ServiceError && isFailedPrecondition(error)) return 'unanswered';
+  if (error instanceof ServiceError) throw unavailable(id, error);
+  throw error;
+}
+
+async function sendSignal(deps: AnsweringDeps, id: string, message: SignedMessage): Promise<'stored' | 'gone'> {
+  try {
+    await deps.temporal.withDeadline(Date.now() + deps.answerTimeoutMs, () =>
+      deps.temporal.workflow.getHandle(id).signal(answerSignals[message.trigger.type], message),
+    );
+    return 'stored';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return 'gone';
+    throw unavailable(id, error);
+  }
+}
+
+function isFailedPrecondition(error: ServiceError): boolean {
+  return (error.cause as { code?: number } | undefined)?.code === GRPC_FAILED_PRECONDITION;
+}
+
+export function unavailable(id: string, cause: unknown): ContinuationError {
+  const message = `The Temporal server could not be reached for ${id}. Nothing is known to have changed; try the same message again.`;
+  return new ContinuationError('temporal_unavailable', message, { cause });
+}

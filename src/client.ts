@@ -1,0 +1,84 @@
+/** The client: creates continuations, brings answers to them, and reads them. It is the one way in for every surface. */
+import { Client } from '@temporalio/client';
+import { type AnsweringDeps } from './answering.ts';
+import type { Caller } from './caller.ts';
+import { type ContinuationClientOptions, resolveCaller, resolveOptions } from './client-options.ts';
+import { type CreateResult, commitCreate, prepareCreate } from './creating.ts';
+import { type ManageResult, createManaging } from './managing.ts';
+import type { ListQuery, Page, Receipt } from './ports.ts';
+import { type ContinuationView, createReading, type GetInput, type WatchInput } from './reading.ts';
+import { createResuming, type ResumeBySessionInput, type ResumeOptions, type ResumeResult } from './resuming.ts';
+import type { ContinuationRecord, CreateContinuationInput, ExtendContinuationInput, ResumeContinuationInput, StopContinuationInput } from './schema.ts';
+import { createStarter } from './start.ts';
+import { createStartedMarks } from './started-marks.ts';
+import { traceOf } from './trace.ts';
+
+/**
+ * Refusals are values (`{ok: false, refusal}`); infrastructure errors are thrown as `ContinuationError` with code
+ * `temporal_unavailable` or `database_unavailable`, and every call may then be repeated as it was.
+ */
+export interface ContinuationClient {
+  /** Stores the pause of a stopped turn and starts its workflow (002 §8). The same input again returns the first record. */
+  create(input: CreateContinuationInput): Promise<CreateResult>;
+  /**
+   * Answers a continuation (002 §9). Resolves when the answer is accepted, or with `until` when its turn has ended
+   * (`settled`) or nothing more happens because of it (`finished`). `stored`: no worker took it yet; it will be applied once.
+   */
+  resume(input: ResumeContinuationInput, options?: ResumeOptions): Promise<ResumeResult>;
+  /** Answers what waits in a session; `ambiguous_session` when more than one waits. */
+  resumeBySession(input: ResumeBySessionInput, options?: ResumeOptions): Promise<ResumeResult>;
+  /** Ends a continuation; idempotent, the first reason is kept (002). A turn that has ended keeps its status. */
+  stop(input: StopContinuationInput): Promise<ManageResult>;
+  /** Moves the deadline later, while it waits, at most 20 times. */
+  extend(input: ExtendContinuationInput): Promise<ManageResult>;
+  /** The record, or null outside the caller's scope; `include` adds the state to resume from and the last turn's result. */
+  get(input: GetInput): Promise<ContinuationView | null>;
+  /** Oldest first, with an exclusive cursor; the caller's scope and below, or `scope` inside it. */
+  list(query?: Partial<ListQuery>): Promise<Page>;
+  listBySession(sessionId: string): Promise<ContinuationRecord[]>;
+  /** The record now and after every change, until it ends (with an id) or the signal aborts. */
+  watch(input?: WatchInput): AsyncIterable<ContinuationRecord>;
+  /** Notes that the user was active in a session; see `delivery.suppressIfSessionReengaged`. `at`: default now. */
+  sessionActive(sessionId: string, at?: string | Date): Promise<void>;
+  /** The receipts, oldest first, or null when there is no such continuation. */
+  receipts(continuationId: string): Promise<Receipt[] | null>;
+  /** Deletes a terminal continuation with all that belongs to it, and frees its idempotency key. */
+  delete(continuationId: string): Promise<ManageResult | { ok: true }>;
+  /** A client for another caller; shares everything else. */
+  as(caller: Partial<Caller>): ContinuationClient;
+  /** Writes what is left to write. Connection and store stay open: they are the caller's. */
+  close(): Promise<void>;
+}
+
+export function createClient(options: ContinuationClientOptions): ContinuationClient {
+  const resolved = resolveOptions(options);
+  const { store, trace, connection, namespace, payloadCodecs } = options;
+  const temporal = new Client({ connection, ...(namespace && { namespace }), ...(payloadCodecs && { dataConverter: { payloadCodecs } }) });
+  const starter = createStarter(temporal, resolved, resolved.warn);
+  const marks = createStartedMarks(store);
+  const deps: AnsweringDeps = { store, temporal, starter, trace, answerTimeoutMs: resolved.answerTimeoutMs };
+  const { startTimeoutMs, inlineInputBytes } = resolved;
+
+  const clientFor = (caller: Caller): ContinuationClient => {
+    const own = { ...deps, caller, inlineInputBytes };
+    const resuming = createResuming(own);
+    return {
+      async create(input) {
+        const now = new Date().toISOString();
+        const prepared = prepareCreate(input, caller, now);
+        const result = prepared.ok
+          ? await commitCreate({ store, temporal, starter, startTimeoutMs, onStarted: marks.add }, prepared.continuation)
+          : prepared;
+        if (!result.ok) trace?.emit({ type: 'continuation_creation_rejected', code: result.refusal.code, timestamp: now });
+        else if (result.created) trace?.emit(traceOf('continuation_created', result.record, now));
+        return result;
+      },
+      ...resuming,
+      ...createManaging(own),
+      ...createReading(own),
+      as: (other) => clientFor(resolveCaller({ ...caller, ...other })),
+      close: () => marks.close(),
+    };
+  };
+  return clientFor(resolveCaller(options.caller));
+}

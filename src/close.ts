@@ -1,0 +1,67 @@
+/** Ends a turn from outside, under the lock of its row: either it had ended already, or it is closed and can write no more (C6). */
+import { next, step } from './continuation.ts';
+import type { Stopped } from './events.ts';
+import { newToken } from './ids.ts';
+import type { Store, Stored, Trace } from './ports.ts';
+import { receipt } from './receipts.ts';
+import type { ContinuationRecord, ResumingRecord } from './schema.ts';
+import { traceEnd } from './trace.ts';
+
+export interface CloseDeps {
+  readonly store: Store;
+  readonly trace?: Trace | undefined;
+}
+export interface Closing {
+  /** The record as the caller knows it; the row may be further. */
+  readonly record: ContinuationRecord;
+  readonly turnId: string;
+  /** Why it is closed, and when. */
+  readonly stop: Omit<Stopped, 'type'>;
+  /** Leave a turn alone that has started. */
+  readonly onlyIfNotStarted?: boolean;
+}
+
+/** Closes a turn, or answers how it had ended; `started`: it runs and was left alone. */
+export async function closeTurn(deps: CloseDeps, closing: Closing): Promise<Stored & { readonly started?: true }> {
+  const { turnId, stop, onlyIfNotStarted = false } = closing;
+  let base: Stored = { record: closing.record, receiptsHead: '' };
+  for (;;) {
+    const row = await deps.store.getAcrossScopes(closing.record.id);
+    if (row && row.record.revision > base.record.revision) base = row;
+    const after = step(base.record, { type: 'turnClosed', turnId, ...stop });
+    if (!after.ok) return suppressFollowUp(deps, base, stop);
+    const closed = await deps.store.closeTurn({
+      turnId,
+      record: after.record,
+      basedOn: base.record.revision,
+      onlyIfNotStarted,
+      receipt: receipt(after.record.status === 'expired' ? 'expired' : 'stopped', after.record),
+    });
+    if (closed.closed) {
+      traceEnd(deps.trace, closed.record, stop.at);
+      return closed;
+    }
+    if (closed.because === 'started') return { record: closed.record, receiptsHead: closed.receiptsHead, started: true };
+    if (closed.because === 'ended') return suppressFollowUp(deps, closed, stop);
+    base = closed;
+  }
+}
+
+/** The turn had ended first. Where its follow-up is still to be delivered, some stops suppress that (C11). */
+async function suppressFollowUp(deps: CloseDeps, ended: Stored, stop: Closing['stop']): Promise<Stored> {
+  const { record } = ended;
+  if (next(record).do !== 'deliver') return ended;
+  const wanted = step(record, { type: 'stopped', ...stop });
+  if (!wanted.ok || wanted.record === record) return ended;
+  const { turnId } = (record as ResumingRecord).resume;
+  const delivery = { deliveryId: turnId, continuationId: record.id, token: newToken() };
+  const begun = await deps.store.beginDelivery({ ...delivery, at: stop.at, idempotent: false });
+  if (begun.found === 'finished') return begun;
+  if (begun.found === 'gone') return ended;
+  const error = 'An attempt to deliver was under way when it was stopped; it may have arrived.';
+  const after = begun.found === 'lost' ? step(begun.record, { type: 'deliveryUncertain', at: stop.at, deliveryId: turnId, error }) : wanted;
+  if (!after.ok) return ended;
+  const stored = await deps.store.endDelivery({ ...delivery, record: after.record, spentMs: 0, receipt: receipt('delivered', after.record) });
+  traceEnd(deps.trace, after.record, stop.at);
+  return stored ?? ended;
+}

@@ -1,0 +1,40 @@
+/**
+ * Durable continuations for agent turns, on Temporal.
+ *
+ *     const client = createClient({ connection, store });
+ *     const { record } = await client.create({ assistantId, originTurnId, harnessResult });
+ *     await client.resume({ continuationId: record.id, trigger: { type: 'user_reply', message: { text: 'Yes' } } });
+ */
+export { type ContinuationClient, createClient } from './client.ts';
+export type { ContinuationClientOptions } from './client-options.ts';
+export type { Caller } from './caller.ts';
+export type { CreateResult } from './creating.ts';
+export { ContinuationError, type ErrorCode, isContinuationError, OutcomeUnknown, TransientError } from './errors.ts';
+export type { ManageResult } from './managing.ts';
+export type { Delivery, DeliveryInput, Harness, ListQuery, Page, Receipt, ResumedTurn, Store, Trace, TraceEvent } from './ports.ts';
+export type { ContinuationView, GetInput, WatchInput } from './reading.ts';
+export type { ResumeBySessionInput, ResumeOptions, ResumeResult } from './resuming.ts';
+export type {
+  ContinuationRecord,
+  ContinuationStatus,
+  CreateContinuationInput,
+  DeliveryResult,
+  ExtendContinuationInput,
+  HarnessResult,
+  HarnessResultInput,
+  Refusal,
+  RefusalCode,
+  Refused,
+  ResumeContinuationInput,
+  ResumeTrigger,
+  StopContinuationInput,
+  TerminalReason,
+  Trigger,
+  WaitCondition,
+  WaitType,
+  Winner,
+} from './schema.ts';
+export { ensureSearchAttributes } from './search-attributes.ts';
+export { createStore, type StoreOptions } from './store/store.ts';
+export { migrate } from './store/migrate.ts';
+export { bundleWorkflows, type ContinuationWorkerOptions, createWorker } from './worker.ts';

@@ -1,0 +1,129 @@
+/** `stop`, `extend`, `delete`: what people decide about a whole continuation. */
+import { ServiceError, WorkflowNotFoundError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { extendUpdate, stopSignal, stopUpdate } from '../workflows/messages.ts';
+import { type AnsweringDeps, unavailable } from './answering.ts';
+import { type Caller, notFound } from './caller.ts';
+import { isTerminal, step } from './continuation.ts';
+import { parseInput } from './parse.ts';
+import type { Stored } from './ports.ts';
+import { repair } from './repair.ts';
+import {
+  ContinuationId,
+  type ContinuationRecord,
+  type ExtendContinuationInput,
+  ExtendInput,
+  type Refusal,
+  RefusalCode,
+  type Refused,
+  type StopContinuationInput,
+  StopInput,
+} from './schema.ts';
+
+export type ManageResult =
+  | { readonly ok: true; readonly outcome: 'done'; readonly record: ContinuationRecord }
+  /** No worker took it yet; it is durable and will be applied. */
+  | { readonly ok: true; readonly outcome: 'stored' }
+  | Refused;
+
+export interface ManagingDeps extends AnsweringDeps {
+  readonly caller: Caller;
+}
+
+export interface Managing {
+  stop(input: StopContinuationInput): Promise<ManageResult>;
+  extend(input: ExtendContinuationInput): Promise<ManageResult>;
+  delete(continuationId: string): Promise<{ ok: true } | Refused>;
+}
+
+export function createManaging(deps: ManagingDeps): Managing {
+  const { store, caller } = deps;
+  const find = async (id: string) => (ContinuationId.safeParse(id).success ? store.get(caller.scope, id) : null);
+  const handleOf = (id: string) => deps.temporal.workflow.getHandle(id);
+  return {
+    async stop(input) {
+      const parsed = parseInput(StopInput, input);
+      if (!parsed.ok) return parsed;
+      const { continuationId: id, ...stop } = parsed.value;
+      const row = await find(id);
+      if (!row) return notFound();
+      return manage(deps, row, {
+        onRow: ({ record }) => ({ ok: true, outcome: 'done', record }),
+        update: () => handleOf(id).executeUpdate(stopUpdate, { args: [stop] }),
+        signal: () => handleOf(id).signal(stopSignal, stop),
+      });
+    },
+    async extend(input) {
+      const parsed = parseInput(ExtendInput, input);
+      if (!parsed.ok) return parsed;
+      const { continuationId: id, expiresAt } = parsed.value;
+      const row = await find(id);
+      if (!row) return notFound();
+      const result = await manage(deps, row, {
+        onRow: ({ record }) => {
+          const refused = step(record, { type: 'extended', at: new Date().toISOString(), expiresAt });
+          return refused.ok || !refused.refusal ? notFound() : { ok: false, refusal: refused.refusal };
+        },
+        update: () => handleOf(id).executeUpdate(extendUpdate, { args: [{ expiresAt }] }),
+      });
+      if (result.ok && result.outcome === 'done') await store.write(result.record, []);
+      return result;
+    },
+    async delete(id) {
+      const row = await find(id);
+      if (!row) return notFound();
+      if (await store.delete(caller.scope, id)) return { ok: true };
+      const message = 'only an ended continuation can be deleted: stop it first';
+      return { ok: false, refusal: { code: 'invalid_input', message, status: row.record.status } };
+    },
+  };
+}
+
+interface Ways {
+  /** The workflow has ended: what the row says. */
+  readonly onRow: (row: Stored) => ManageResult;
+  readonly update: () => Promise<{ record: ContinuationRecord }>;
+  /** How the request is left when nobody answers in time; without it the caller has to try again. */
+  readonly signal?: () => Promise<void>;
+}
+
+const MAX_ROUNDS = 3;
+
+async function manage(deps: ManagingDeps, found: Stored, ways: Ways): Promise<ManageResult> {
+  const { id } = found.record;
+  let row: Stored | null = found;
+  for (let round = 1; row; round++) {
+    if (isTerminal(row.record)) return ways.onRow(row);
+    try {
+      const { record } = await deps.temporal.withDeadline(Date.now() + deps.answerTimeoutMs, ways.update);
+      return { ok: true, outcome: 'done', record };
+    } catch (error) {
+      const refused = refusalOf(error);
+      if (refused) return refused;
+      if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError && ways.signal) return leave(deps, id, ways.signal);
+      if (!(error instanceof WorkflowNotFoundError) || round === MAX_ROUNDS) throw unavailable(id, error);
+    }
+    row = await deps.store.getAcrossScopes(id);
+    if (row && !isTerminal(row.record)) await repair(deps, row);
+  }
+  return notFound();
+}
+
+async function leave(deps: ManagingDeps, id: string, signal: () => Promise<void>): Promise<ManageResult> {
+  try {
+    await deps.temporal.withDeadline(Date.now() + deps.answerTimeoutMs, signal);
+    return { ok: true, outcome: 'stored' };
+  } catch (error) {
+    throw unavailable(id, error);
+  }
+}
+
+function refusalOf(error: unknown): Refused | undefined {
+  if (!(error instanceof WorkflowUpdateFailedError) || !(error.cause instanceof ApplicationFailure)) {
+    if (error instanceof ServiceError || error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return undefined;
+    throw error;
+  }
+  const { type, details } = error.cause;
+  if (RefusalCode.safeParse(type).success) return { ok: false, refusal: details?.[0] as Refusal };
+  throw error;
+}

@@ -1,0 +1,83 @@
+/** Waiting until a continuation has got somewhere: told by the database, checked by a slow poll. */
+import { isTerminal } from './continuation.ts';
+import { ContinuationError } from './errors.ts';
+import type { Store, Stored } from './ports.ts';
+import type { ContinuationRecord } from './schema.ts';
+
+/** Poolers can swallow notifications, so the row is also read this often. */
+const POLL_MS = 2_000;
+
+export interface WaitOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Resolves with the row once `reached` is true of it; throws `wait_timed_out`, or the signal's reason. */
+export async function waitForRow(
+  store: Store,
+  at: { scope: string; id: string },
+  reached: (record: ContinuationRecord) => boolean,
+  options: WaitOptions,
+): Promise<Stored> {
+  const changes = listen(store, at.id);
+  const deadline = Date.now() + options.timeoutMs;
+  try {
+    for (;;) {
+      options.signal?.throwIfAborted();
+      const change = changes.next();
+      const row = await store.get(at.scope, at.id);
+      if (!row) throw new ContinuationError('wait_timed_out', `${at.id} was deleted while it was waited for.`);
+      if (reached(row.record)) return row;
+      const left = deadline - Date.now();
+      if (left <= 0) throw new ContinuationError('wait_timed_out', `${at.id} is still ${row.record.status} after ${options.timeoutMs} ms. The answer stands; ask again with get.`);
+      await change(Math.min(left, POLL_MS), options.signal);
+    }
+  } finally {
+    changes.close();
+  }
+}
+
+/** `next()` before a read makes sure that a change during the read is not missed. */
+export function listen(store: Store, id?: string) {
+  let changed = 0;
+  let wake: (() => void) | undefined;
+  const subscription = store.onChange((other) => {
+    if (id !== undefined && other !== id) return;
+    changed += 1;
+    wake?.();
+  });
+  return {
+    next() {
+      const seen = changed;
+      return (ms: number, signal?: AbortSignal): Promise<void> =>
+        new Promise((resolve) => {
+          if (changed !== seen) return resolve();
+          const done = () => {
+            clearTimeout(timer);
+            signal?.removeEventListener('abort', done);
+            wake = undefined;
+            resolve();
+          };
+          const timer = setTimeout(done, ms);
+          signal?.addEventListener('abort', done, { once: true });
+          wake = done;
+        });
+    },
+    close: () => subscription.close(),
+  };
+}
+
+/** The turn of an answer has ended: the answer's suspension is behind, and no turn of it runs. */
+export function isSettled(record: ContinuationRecord, answer: { messageId: string; contentDigest: string }): boolean {
+  const accepted = record.answers.findLast((one) => one.messageId === answer.messageId && one.contentDigest === answer.contentDigest);
+  if (!accepted) return isTerminal(record);
+  if (record.status !== 'resuming') return true;
+  if (accepted.suspensionId !== record.suspension.id) return true;
+  return record.resume.outcome !== undefined || record.resume.uncertain !== undefined;
+}
+
+/** Nothing more happens because of this answer: the end, a new question, or an unknown outcome. */
+export function isFinished(record: ContinuationRecord, answer: { messageId: string; contentDigest: string }): boolean {
+  if (!isSettled(record, answer)) return false;
+  return record.status !== 'resuming' || record.resume.uncertain !== undefined;
+}

@@ -1,0 +1,131 @@
+/** Reads: from the store alone, so that they never need a worker. */
+import type { Caller } from './caller.ts';
+import { isTerminal } from './continuation.ts';
+import { ContinuationError } from './errors.ts';
+import { parseInput } from './parse.ts';
+import type { ListQuery, Page, Receipt, Store } from './ports.ts';
+import { listen } from './progress.ts';
+import { ContinuationId, type ContinuationRecord, type HarnessResult, Instant, Scope } from './schema.ts';
+import { stateOf } from './suspend.ts';
+import { reaches } from './caller.ts';
+
+export interface GetInput {
+  readonly continuationId: string;
+  readonly include?: ReadonlyArray<'state' | 'result'>;
+}
+/** A record, with what `include` asked for. */
+export type ContinuationView = ContinuationRecord & {
+  /** The harness's own state of the current suspension. */
+  readonly state?: unknown;
+  /** The result of the last turn that ended. */
+  readonly result?: HarnessResult;
+};
+export interface WatchInput {
+  /** One continuation; without it, all in the caller's scope that change. */
+  readonly continuationId?: string;
+  readonly signal?: AbortSignal;
+}
+
+const POLL_MS = 2_000;
+
+export interface Reading {
+  get(input: GetInput): Promise<ContinuationView | null>;
+  list(query?: Partial<ListQuery>): Promise<Page>;
+  listBySession(sessionId: string): Promise<ContinuationRecord[]>;
+  watch(input?: WatchInput): AsyncIterable<ContinuationRecord>;
+  sessionActive(sessionId: string, at?: string | Date): Promise<void>;
+  receipts(continuationId: string): Promise<Receipt[] | null>;
+}
+
+export function createReading({ store, caller }: { store: Store; caller: Caller }): Reading {
+  const { scope } = caller;
+  const list = async (query: Partial<ListQuery> = {}): Promise<Page> => {
+    const wanted = query.scope ?? scope;
+    if (!Scope.safeParse(wanted).success || !reaches(caller, wanted)) return { records: [] };
+    return store.list({ ...query, scope: wanted });
+  };
+  return {
+    list,
+    async get({ continuationId, include = [] }) {
+      if (!ContinuationId.safeParse(continuationId).success) return null;
+      const row = await store.get(scope, continuationId);
+      if (!row) return null;
+      const { record } = row;
+      const content = include.includes('state') ? await store.content(record.scope, record.suspension.state) : null;
+      const result = include.includes('result') ? await lastResult(store, record) : null;
+      return { ...record, ...(content && { state: stateOf(content) }), ...(result && { result }) };
+    },
+    async listBySession(sessionId) {
+      const records: ContinuationRecord[] = [];
+      let after: string | undefined;
+      do {
+        const page = await list({ sessionId, limit: 256, ...(after && { after }) });
+        records.push(...page.records);
+        after = page.next;
+      } while (after);
+      return records;
+    },
+    watch: (input = {}) => (input.continuationId ? watchOne(store, scope, input.continuationId, input.signal) : watchAll(store, scope, input.signal)),
+    async sessionActive(sessionId, at = new Date()) {
+      const instant = parseInput(Instant, at);
+      if (!instant.ok) throw new ContinuationError('invalid_configuration', `at ${instant.refusal.message}`);
+      await store.sessionActive(scope, sessionId, instant.value);
+    },
+    receipts: (continuationId) => store.receipts(scope, continuationId),
+  };
+}
+
+async function lastResult(store: Store, record: ContinuationRecord): Promise<HarnessResult | null> {
+  const [, ...resumed] = record.lineage;
+  for (const turnId of resumed.reverse()) {
+    const result = await store.turnResult(record.scope, turnId);
+    if (result) return result;
+  }
+  return null;
+}
+
+async function* watchOne(store: Store, scope: string, id: string, signal?: AbortSignal): AsyncGenerator<ContinuationRecord> {
+  const changes = listen(store, id);
+  let revision = 0;
+  try {
+    while (!signal?.aborted) {
+      const change = changes.next();
+      const row = await store.get(scope, id);
+      if (!row) return;
+      if (row.record.revision > revision) yield row.record;
+      revision = row.record.revision;
+      if (isTerminal(row.record)) return;
+      await change(POLL_MS, signal);
+    }
+  } finally {
+    changes.close();
+  }
+}
+
+/** Best effort: a change during a lost connection is seen by the next `list`. */
+async function* watchAll(store: Store, scope: string, signal?: AbortSignal): AsyncGenerator<ContinuationRecord> {
+  const queue = new Set<string>();
+  let wake: () => void = () => undefined;
+  const subscription = store.onChange((id) => {
+    queue.add(id);
+    wake();
+  });
+  signal?.addEventListener('abort', () => wake(), { once: true });
+  try {
+    while (!signal?.aborted) {
+      const [id] = queue;
+      if (id === undefined) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          if (queue.size > 0 || signal?.aborted) resolve();
+        });
+        continue;
+      }
+      queue.delete(id);
+      const row = await store.get(scope, id);
+      if (row) yield row.record;
+    }
+  } finally {
+    subscription.close();
+  }
+}

@@ -1,0 +1,143 @@
+/** `resume` and `resumeBySession`: from what a caller says to what came of it. */
+import { type Answered, type AnsweringDeps, answer } from './answering.ts';
+import { type Caller, notFound } from './caller.ts';
+import { canonicalJson } from './digest.ts';
+import { MAX_INPUT_BYTES, utf8Length } from './json.ts';
+import { contentDigest, type SignedMessage, senderOf, updateIdOf, withoutBulk } from './message.ts';
+import { parseInput } from './parse.ts';
+import type { Stored } from './ports.ts';
+import { isFinished, isSettled, waitForRow } from './progress.ts';
+import { ContinuationId, type ContinuationRecord, type HarnessResult, type Message, type Refused, type ResumeContinuationInput, ResumeInput, type Winner } from './schema.ts';
+import { contentOf } from './suspend.ts';
+import { traceOf } from './trace.ts';
+
+export interface ResumeOptions {
+  /** `accepted` (default), `settled`: its turn has ended, `finished`: nothing more happens because of it. */
+  readonly until?: 'accepted' | 'settled' | 'finished';
+  /** Longest wait for `until`, milliseconds; then `wait_timed_out` is thrown and the answer stands. Default 15 min. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+export type ResumeBySessionInput = Omit<ResumeContinuationInput, 'continuationId'> & { readonly sessionId: string };
+
+export type ResumeResult =
+  | {
+      readonly ok: true;
+      readonly outcome: 'accepted';
+      /** Who won this suspension: this message. A repeat gets the first outcome. */
+      readonly answer: Winner;
+      readonly record: ContinuationRecord;
+      /** With `until`: what the resumed turn came to. */
+      readonly harnessResult?: HarnessResult;
+      readonly delivery?: ContinuationRecord['delivery'];
+    }
+  /** The answer is durable and will be applied once, when a worker takes it. */
+  | { readonly ok: true; readonly outcome: 'stored' }
+  | Refused;
+
+export interface ResumingDeps extends AnsweringDeps {
+  readonly caller: Caller;
+  readonly inlineInputBytes: number;
+}
+
+const DEFAULT_WAIT_MS = 15 * 60_000;
+
+export interface Resuming {
+  resume(input: ResumeContinuationInput, options?: ResumeOptions): Promise<ResumeResult>;
+  resumeBySession(input: ResumeBySessionInput, options?: ResumeOptions): Promise<ResumeResult>;
+}
+
+export function createResuming(deps: ResumingDeps): Resuming {
+  const { store, caller, trace } = deps;
+
+  const resume = async (input: ResumeContinuationInput, options: ResumeOptions = {}): Promise<ResumeResult> => {
+    const receivedAt = new Date().toISOString();
+    const tooLarge = tooLargeMessage(input);
+    const parsed = tooLarge ?? parseInput(ResumeInput, input);
+    const row = parsed.ok ? await find(deps, parsed.value.continuationId) : undefined;
+    if (row) trace?.emit(traceOf('continuation_resume_requested', row.record, receivedAt));
+    if (!parsed.ok || !row) {
+      const refused = parsed.ok ? notFound() : parsed;
+      trace?.emit({ type: 'continuation_resume_rejected', code: refused.refusal.code, timestamp: receivedAt });
+      return refused;
+    }
+    const { continuationId, ...message } = parsed.value;
+    const signed = await sign(deps, row, message, receivedAt);
+    const answered = await answer(deps, row, signed);
+    if (!answered.ok) trace?.emit(traceOf('continuation_resume_rejected', row.record, receivedAt, answered.refusal.code));
+    return answered.ok ? completed(deps, row, signed, answered, options) : answered;
+  };
+
+  return {
+    resume,
+    async resumeBySession({ sessionId, ...message }, options) {
+      const { records } = await store.list({ scope: caller.scope, sessionId, status: 'pending', limit: 2 });
+      const [only, another] = records;
+      if (another) {
+        const message = `more than one continuation waits in session ${sessionId}: name the one that is answered`;
+        return { ok: false, refusal: { code: 'ambiguous_session', message } };
+      }
+      return only ? resume({ ...message, continuationId: only.id }, options) : notFound();
+    },
+  };
+}
+
+async function find(deps: ResumingDeps, id: string): Promise<Stored | null> {
+  return ContinuationId.safeParse(id).success ? deps.store.get(deps.caller.scope, id) : null;
+}
+
+function tooLargeMessage(input: unknown): Refused | undefined {
+  // What is not JSON is refused by the schema, with its path.
+  const encoded = utf8Length(safeStringify(input));
+  if (encoded <= MAX_INPUT_BYTES) return undefined;
+  return { ok: false, refusal: { code: 'too_large', message: `the answer has ${encoded} bytes encoded; at most ${MAX_INPUT_BYTES} are accepted` } };
+}
+
+function safeStringify(input: unknown): string {
+  try {
+    return JSON.stringify(input) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+/** Stamps the message once, before it is first sent (C4); what is too long for the record becomes content (C12). */
+async function sign(deps: ResumingDeps, { record }: Stored, message: Message, receivedAt: string): Promise<SignedMessage> {
+  const { caller, inlineInputBytes, store } = deps;
+  const { subject, verified, channel } = caller;
+  const stamp = (signed: SignedMessage): SignedMessage => ({
+    ...signed,
+    stamp: { subject, verified, channel, receivedAt, updateId: updateIdOf(subject, signed) },
+  });
+  const text = canonicalJson(message.trigger);
+  if (utf8Length(text) <= inlineInputBytes) return stamp(message);
+  const content = contentOf(Buffer.from(text), 'application/json');
+  await store.putContents(record.scope, record.id, [content]);
+  return stamp({ ...message, trigger: withoutBulk(message.trigger), inputRef: content.ref });
+}
+
+/** What `until` asks for, once the row shows it. */
+async function completed(deps: ResumingDeps, row: Stored, message: SignedMessage, answered: Extract<Answered, { ok: true }>, options: ResumeOptions): Promise<ResumeResult> {
+  const { until = 'accepted', timeoutMs, signal } = options;
+  if (until === 'accepted') return answered;
+  if (answered.outcome === 'stored' && timeoutMs === undefined) return answered;
+  const { scope, id } = row.record;
+  const identity = { messageId: senderOf(message, '').messageId, contentDigest: contentDigest(message) };
+  const reached = (record: ContinuationRecord) => (until === 'settled' ? isSettled(record, identity) : isFinished(record, identity));
+  const { record } = await waitForRow(deps.store, { scope, id }, reached, { timeoutMs: timeoutMs ?? DEFAULT_WAIT_MS, signal });
+  const winner = record.answers.find((one) => one.messageId === identity.messageId && one.contentDigest === identity.contentDigest);
+  if (!winner) {
+    const message = 'another answer was accepted, or it ended, before this one was applied';
+    return { ok: false, refusal: { code: record.status === 'expired' ? 'expired' : 'already_terminal', message, status: record.status } };
+  }
+  const turnId = turnOf(record, winner.suspensionId);
+  const harnessResult = turnId ? await deps.store.turnResult(scope, turnId) : null;
+  return { ok: true, outcome: 'accepted', answer: winner, record, ...(harnessResult && { harnessResult }), delivery: record.delivery };
+}
+
+/** The turn that an answer resumed: answers and resumed turns are counted alike, but a denial runs none. */
+function turnOf(record: ContinuationRecord, suspensionId: string): string | undefined {
+  const index = record.answers.findIndex((one) => one.suspensionId === suspensionId);
+  const [, ...resumed] = record.lineage;
+  return resumed[index];
+}

@@ -1,0 +1,128 @@
+/** The worker: runs continuations, turns and deliveries, and sees to it that maintenance runs. */
+import { fileURLToPath } from 'node:url';
+import { hostname } from 'node:os';
+import { Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import type { PayloadCodec } from '@temporalio/common';
+import { bundleWorkflowCode, type NativeConnection, Worker, type WorkerOptions, type WorkflowBundleOption } from '@temporalio/worker';
+import { createActivities } from '../activities/index.ts';
+import { MAINTENANCE_TYPE } from '../workflows/messages.ts';
+import { DEFAULT_HEARTBEAT_TIMEOUT_MS, DEFAULT_TASK_QUEUE } from './client-options.ts';
+import { ContinuationError } from './errors.ts';
+import type { Delivery, Harness, Store, Trace } from './ports.ts';
+import { createStarter } from './start.ts';
+
+export interface ContinuationWorkerOptions {
+  readonly connection: NativeConnection;
+  /** Default `default`. */
+  readonly namespace?: string;
+  readonly store: Store;
+  /** One harness, or one for each assistant id. */
+  readonly harness: Harness | Readonly<Record<string, Harness>>;
+  /** Without it, follow-ups are `not_applicable`. */
+  readonly delivery?: Delivery;
+  readonly trace?: Trace;
+  /** Default `continuations`. */
+  readonly taskQueue?: string;
+  /** Run only turns, on this queue's own workers: no workflows, no deliveries (see `turnTaskQueue` of the client). Default false. */
+  readonly turnsOnly?: boolean;
+  readonly payloadCodecs?: PayloadCodec[];
+  readonly maintenance?: Partial<MaintenanceSettings> | false;
+  /** A bundle made earlier by `bundleWorkflows`; default: made now, which takes a second or two. */
+  readonly workflowBundle?: WorkflowBundleOption;
+  /** As the client's: used when maintenance starts a workflow from its row. */
+  readonly searchAttributes?: boolean;
+  readonly announce?: boolean;
+  readonly directMessages?: boolean;
+  readonly heartbeatTimeoutMs?: number;
+  /** Anything else of Temporal's worker options. */
+  readonly worker?: Partial<WorkerOptions>;
+}
+
+export interface MaintenanceSettings {
+  /** Between two passes, milliseconds. Default 1 min. */
+  readonly intervalMs: number;
+  /** How long after its deadline, or its creation when it was not marked started, a row is looked at. Default 1 min. */
+  readonly graceMs: number;
+  /** How long ended continuations are kept, milliseconds. Default 90 days. */
+  readonly retentionMs: number;
+}
+const DEFAULT_MAINTENANCE: MaintenanceSettings = { intervalMs: 60_000, graceMs: 60_000, retentionMs: 90 * 86_400_000 };
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+/** The same text runs from `src` and from `dist`. */
+const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+
+/** Bundles the workflows with the payload converter that cannot be poisoned (C15). */
+export function bundleWorkflows(): Promise<{ code: string }> {
+  return bundleWorkflowCode({
+    workflowsPath: here('../workflows'),
+    payloadConverterPath: here(`./payload-converter.${extension}`),
+    logger: QUIET,
+  });
+}
+const nothing = () => undefined;
+const QUIET = { log: nothing, trace: nothing, debug: nothing, info: nothing, warn: console.warn, error: console.error };
+
+/** Creates a Temporal worker; run it with `run()`. Starts the maintenance of its task queue. */
+export async function createWorker(options: ContinuationWorkerOptions): Promise<Worker> {
+  const { connection, namespace = 'default', store, taskQueue = DEFAULT_TASK_QUEUE, payloadCodecs, turnsOnly = false } = options;
+  const dataConverter = payloadCodecs ? { payloadCodecs } : {};
+  const temporal = new Client({ connection, namespace, dataConverter });
+  const maintenance = { ...DEFAULT_MAINTENANCE, ...(options.maintenance || undefined) };
+  const identity = options.worker?.identity ?? `${process.pid}@${hostname()}`;
+  const starter = createStarter(
+    temporal,
+    {
+      taskQueue,
+      searchAttributes: options.searchAttributes ?? true,
+      announce: options.announce ?? false,
+      directMessages: options.directMessages ?? true,
+      heartbeatTimeoutMs: options.heartbeatTimeoutMs ?? DEFAULT_HEARTBEAT_TIMEOUT_MS,
+    },
+    console.warn,
+  );
+  const { delivery, trace } = options;
+  const activities = createActivities({ store, temporal, starter, delivery, trace, identity, harnessFor: harnessFor(options.harness) }, maintenance);
+  const worker = await Worker.create({
+    connection,
+    namespace,
+    taskQueue,
+    identity,
+    activities: turnsOnly ? { runTurn: activities.runTurn } : activities,
+    ...(turnsOnly ? {} : { workflowBundle: options.workflowBundle ?? (await bundleWorkflows()) }),
+    dataConverter,
+    // A dead worker must not cost the next answer ten seconds, and an evicted continuation costs little.
+    stickyQueueScheduleToStartTimeout: '1s',
+    maxCachedWorkflows: 300,
+    shutdownGraceTime: '10s',
+    shutdownForceTime: '30s',
+    ...options.worker,
+  });
+  if (!turnsOnly && options.maintenance !== false) await startMaintenance(temporal, taskQueue, maintenance);
+  return worker;
+}
+
+function harnessFor(harness: ContinuationWorkerOptions['harness']): (assistantId: string) => Harness | ContinuationError {
+  if (isHarness(harness)) return () => harness;
+  return (assistantId) =>
+    (Object.hasOwn(harness, assistantId) ? harness[assistantId] : undefined) ??
+    new ContinuationError('invalid_configuration', `This worker has no harness for assistant ${assistantId}.`);
+}
+
+function isHarness(harness: ContinuationWorkerOptions['harness']): harness is Harness {
+  return 'runResumedTurn' in harness && typeof harness.runResumedTurn === 'function';
+}
+
+async function startMaintenance(temporal: Client, taskQueue: string, { intervalMs }: MaintenanceSettings): Promise<void> {
+  try {
+    await temporal.workflow.start(MAINTENANCE_TYPE, {
+      workflowId: `continuation-maintenance:${taskQueue}`,
+      taskQueue,
+      args: [{ intervalMs }],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      staticSummary: `Maintenance of continuations on ${taskQueue}`,
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
