@@ -11,24 +11,49 @@ export interface Listening extends Pick<Records, 'onChange'> {
   close(): Promise<void>;
 }
 
-/**
- * Connects for the first listener and lets go after the last. A lost connection is made again with back-off; what changed
- * meanwhile is not called back, so listeners poll as well.
- */
+/** Connects for the first listener and lets go after the last. */
 export function createListening(options: DatabaseOptions): Listening {
   const listeners = new Set<(id: string) => void>();
+  let ear: Ear | undefined;
+  const release = async (): Promise<void> => {
+    const last = ear;
+    ear = undefined;
+    await last?.close();
+  };
+  return {
+    onChange(listener) {
+      const own = (id: string): void => listener(id);
+      listeners.add(own);
+      ear ??= listen(options, (id) => {
+        for (const each of listeners) each(id);
+      });
+      return {
+        close() {
+          if (listeners.delete(own) && listeners.size === 0) void release();
+        },
+      };
+    },
+    async close() {
+      listeners.clear();
+      await release();
+    },
+  };
+}
+
+interface Ear {
+  close(): Promise<void>;
+}
+
+/** A lost connection is made again with back-off; what changed meanwhile is not heard, so listeners poll as well. */
+function listen(options: DatabaseOptions, heard: (id: string) => void): Ear {
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
   let pauseMs = FIRST_PAUSE_MS;
 
-  const notify = (id: string): void => {
-    for (const listener of listeners) listener(id);
-  };
-  const lost = (from: pg.Client): void => {
-    if (client !== from) return;
+  const lost = (which: pg.Client): void => {
+    if (client !== which) return;
     client = undefined;
-    void from.end().catch(() => {});
-    if (listeners.size === 0) return;
+    void which.end().catch(() => {});
     timer = setTimeout(connect, pauseMs).unref();
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
   };
@@ -37,7 +62,7 @@ export function createListening(options: DatabaseOptions): Listening {
     client = next;
     next.on('error', () => lost(next));
     next.on('end', () => lost(next));
-    next.on('notification', ({ payload }) => payload && notify(payload));
+    next.on('notification', ({ payload }) => payload && heard(payload));
     next
       .connect()
       .then(() => next.query(`listen ${CHANNEL}`))
@@ -48,28 +73,13 @@ export function createListening(options: DatabaseOptions): Listening {
         () => lost(next),
       );
   };
-  const release = async (): Promise<void> => {
-    clearTimeout(timer);
-    const last = client;
-    client = undefined;
-    pauseMs = FIRST_PAUSE_MS;
-    await last?.end().catch(() => {});
-  };
-
+  connect();
   return {
-    onChange(listener) {
-      const own = (id: string): void => listener(id);
-      listeners.add(own);
-      if (listeners.size === 1) connect();
-      return {
-        close() {
-          if (listeners.delete(own) && listeners.size === 0) void release();
-        },
-      };
-    },
     async close() {
-      listeners.clear();
-      await release();
+      clearTimeout(timer);
+      const last = client;
+      client = undefined;
+      await last?.end().catch(() => {});
     },
   };
 }
