@@ -19,11 +19,14 @@ import { classify, retryDelayMs, tryAgain } from './failure.ts';
 import { whileHeartbeating } from './heartbeat.ts';
 
 type Fresh = Extract<DeliveryBegun, { found: 'fresh' }>;
-type DeliveryEnd = Omit<Extract<ContinuationEvent, { type: 'delivered' }>, 'type' | 'deliveryId'> | { at: string; uncertain: string };
+type DeliveryEnd =
+  | Omit<Extract<ContinuationEvent, { type: 'delivered' }>, 'type' | 'deliveryId'>
+  | { at: string; uncertain: string };
 
 export function createDeliver(deps: ActivityDeps): Activities['deliver'] {
   return async ({ record, now }) => {
-    if (record.status !== 'resuming') throw ApplicationFailure.nonRetryable('only a finished turn has a follow-up', 'invalid_input');
+    if (record.status !== 'resuming')
+      throw ApplicationFailure.nonRetryable('only a finished turn has a follow-up', 'invalid_input');
     const clock = createClock(now);
     const token = newToken();
     const deliveryId = record.resume.turnId;
@@ -43,12 +46,17 @@ export function createDeliver(deps: ActivityDeps): Activities['deliver'] {
       case 'suppressed':
         return end(begun.record, { at: clock(), status: begun.status });
       case 'lost':
-        return end(begun.record, { at: clock(), uncertain: 'The worker that delivered it was lost; it may have arrived.' });
+        return end(begun.record, {
+          at: clock(),
+          uncertain: 'The worker that delivered it was lost; it may have arrived.',
+        });
       case 'fresh':
         return whileHeartbeating(async () => {
           const startedAt = clock();
           const outcome = await attempt(deps, begun, deliveryId, startedAt, clock);
-          return 'retry' in outcome ? retry(deps, begun, { deliveryId, token, startedAt, at: clock() }, outcome.retry) : end(begun.record, outcome);
+          return 'retry' in outcome
+            ? retry(deps, begun, { deliveryId, token, startedAt, at: clock() }, outcome.retry)
+            : end(begun.record, outcome);
         });
       default:
         return begun satisfies never;
@@ -56,13 +64,24 @@ export function createDeliver(deps: ActivityDeps): Activities['deliver'] {
   };
 }
 
-async function attempt(deps: ActivityDeps, begun: Fresh, deliveryId: string, attemptedAt: string, clock: () => string): Promise<DeliveryEnd | { retry: Cause }> {
+async function attempt(
+  deps: ActivityDeps,
+  begun: Fresh,
+  deliveryId: string,
+  attemptedAt: string,
+  clock: () => string,
+): Promise<DeliveryEnd | { retry: Cause }> {
   const { delivery, trace } = deps;
   if (!delivery) return { at: clock(), status: 'not_applicable' };
   trace?.emit(traceOf('continuation_delivery_attempted', begun.record, attemptedAt));
   try {
     const signal = Context.current().cancellationSignal;
-    const given = await delivery.deliver({ continuation: begun.record, harnessResult: begun.result, deliveryId, signal });
+    const given = await delivery.deliver({
+      continuation: begun.record,
+      harnessResult: begun.result,
+      deliveryId,
+      signal,
+    });
     const parsed = DeliveryResult.safeParse(given);
     if (parsed.success) return { at: clock(), attemptedAt, ...parsed.data } as DeliveryEnd;
     // It returned, so it did something: what it says about it is of no use.
@@ -85,15 +104,26 @@ async function retry(
   const delayMs = retryDelayMs(begun.attempt);
   const spentMs = begun.spentMs + Math.max(0, Date.parse(at) - Date.parse(startedAt)) + delayMs;
   if (spentMs > begun.record.bounds.deliveryBudgetMs) {
-    return endDelivery(deps, begun.record, token, { at, attemptedAt: startedAt, status: 'delivery_failed', error: error.message });
+    return endDelivery(deps, begun.record, token, {
+      at,
+      attemptedAt: startedAt,
+      status: 'delivery_failed',
+      error: error.message,
+    });
   }
   await deps.store.endDelivery({ deliveryId, continuationId: begun.record.id, token, spentMs });
   const { cancellationSignal, cancellationDetails } = Context.current();
-  if (cancellationSignal.aborted && !cancellationDetails?.workerShutdown) throw new CancelledFailure('the delivery was stopped');
+  if (cancellationSignal.aborted && !cancellationDetails?.workerShutdown)
+    throw new CancelledFailure('the delivery was stopped');
   throw tryAgain(error, delayMs);
 }
 
-async function endDelivery(deps: ActivityDeps, record: ResumingRecord, token: string, ending: DeliveryEnd): Promise<Stored> {
+async function endDelivery(
+  deps: ActivityDeps,
+  record: ResumingRecord,
+  token: string,
+  ending: DeliveryEnd,
+): Promise<Stored> {
   const deliveryId = record.resume.turnId;
   const after =
     'uncertain' in ending

@@ -8,14 +8,21 @@ export type Thrown = { readonly kind: 'transient' | 'unknown' | 'permanent'; rea
 const MAX_MESSAGE = 1000;
 
 export function classify(error: unknown): Thrown {
-  const kind = isContinuationError(error, 'transient') ? 'transient' : isContinuationError(error, 'outcome_unknown') ? 'unknown' : 'permanent';
+  const kind = isContinuationError(error, 'transient')
+    ? 'transient'
+    : isContinuationError(error, 'outcome_unknown')
+      ? 'unknown'
+      : 'permanent';
   return { kind, error: causeOf(error) };
 }
 
 /** Code and message of an error, fit to be stored; never its stack. */
 export function causeOf(error: unknown): Cause {
-  const { code, name, message } = error instanceof Error ? (error as Error & { code?: unknown }) : { code: undefined, name: 'error', message: String(error) };
-  const clean = message.slice(0, MAX_MESSAGE).replace(/\p{Surrogate}|\u0000/gu, '\ufffd');
+  const { code, name, message } =
+    error instanceof Error
+      ? (error as Error & { code?: unknown })
+      : { code: undefined, name: 'error', message: String(error) };
+  const clean = message.slice(0, MAX_MESSAGE).replace(/\p{Surrogate}|\p{Cc}/gu, '\ufffd');
   return { code: (typeof code === 'string' && code ? code : name || 'error').slice(0, 128), message: clean };
 }
 

@@ -30,7 +30,10 @@ export async function runHarness(harness: Harness, turn: Omit<ResumedTurn, 'sign
     return thrown.kind === 'unknown' ? thrown : { ...thrown, kind: 'transient' };
   }
   if (end === undefined) {
-    return { kind: 'unknown', error: { code: 'turn_timeout', message: `The harness did not stop within ${timeoutMs} ms, nor when told to.` } };
+    return {
+      kind: 'unknown',
+      error: { code: 'turn_timeout', message: `The harness did not stop within ${timeoutMs} ms, nor when told to.` },
+    };
   }
   const thrown = classify(end.error);
   if (!timeout.aborted || thrown.kind === 'unknown') return thrown;
@@ -58,6 +61,9 @@ function parseResult(value: unknown): Run {
   if (parsed.success) return { kind: 'result', result: parsed.data };
   const [issue] = parsed.error.issues;
   const path = formatPath(issue?.path ?? []);
-  const error = { code: 'invalid_input', message: `The harness returned no valid result: ${path || 'the result'} ${issue?.message ?? ''}` };
+  const error = {
+    code: 'invalid_input',
+    message: `The harness returned no valid result: ${path || 'the result'} ${issue?.message ?? ''}`,
+  };
   return { kind: 'permanent', error: causeOf(Object.assign(new Error(error.message), { code: error.code })) };
 }

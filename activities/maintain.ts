@@ -1,8 +1,8 @@
 /** One maintenance pass over what nobody else would notice (C13). Terminal rows are never touched but by the purge. */
 import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
-import { isTerminal } from '../src/continuation.ts';
 import type { Watched } from '../src/ports.ts';
+import { isTerminal } from '../src/record.ts';
 import { type RepairDeps, repair } from '../src/repair.ts';
 import { stopSignal } from '../workflows/messages.ts';
 import type { MaintenanceActivities, MaintenanceReport } from './contract.ts';
@@ -31,19 +31,31 @@ export function createMaintain(deps: RepairDeps, options: MaintenanceOptions): M
         if (done) counts[done] += 1;
         seen.push(watched.id);
       } catch (error) {
-        Context.current().log.warn('A continuation could not be looked after; the next pass tries again', { id: watched.id, error });
+        Context.current().log.warn('A continuation could not be looked after; the next pass tries again', {
+          id: watched.id,
+          error,
+        });
       }
     }
     await store.markSeen(seen);
     const purged = await store.purgeAcrossScopes({ retentionMs: options.retentionMs, graceMs: DAY, limit: BATCH });
     const census = await store.censusAcrossScopes();
-    const report: MaintenanceReport = { ...counts, purgedRecords: purged.records, purgedContents: purged.contents, ...census };
-    if (report.overdue + report.uncertain + report.repaired > 0) Context.current().log.warn('Continuations need attention', { ...report });
+    const report: MaintenanceReport = {
+      ...counts,
+      purgedRecords: purged.records,
+      purgedContents: purged.contents,
+      ...census,
+    };
+    if (report.overdue + report.uncertain + report.repaired > 0)
+      Context.current().log.warn('Continuations need attention', { ...report });
     return report;
   };
 }
 
-async function lookAfter(deps: RepairDeps, { id, reason }: Watched): Promise<'started' | 'repaired' | 'superseded' | undefined> {
+async function lookAfter(
+  deps: RepairDeps,
+  { id, reason }: Watched,
+): Promise<'started' | 'repaired' | 'superseded' | undefined> {
   const stored = await deps.store.getAcrossScopes(id);
   if (!stored || isTerminal(stored.record)) return undefined;
   const found = await repair(deps, stored);

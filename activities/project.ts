@@ -1,6 +1,7 @@
 /** Writes what the workflow decided by itself to the row, where it moves the row forward (C14). */
-import { decisionReceipts } from '../src/receipts.ts';
+
 import type { NewReceipt, Store } from '../src/ports.ts';
+import { decisionReceipts } from '../src/receipts.ts';
 import type { ContinuationRecord } from '../src/schema.ts';
 import { traceEnd } from '../src/trace.ts';
 import type { Activities, Committed } from './contract.ts';
@@ -15,6 +16,10 @@ export function createProject(deps: Pick<ActivityDeps, 'store' | 'trace'>): Acti
 }
 
 /** Returns what stands in the row after it: after a reset, something else may. A deleted row leaves the record as it is. */
-export async function write(store: Store, record: ContinuationRecord, receipts: readonly NewReceipt[]): Promise<Committed> {
+export async function write(
+  store: Store,
+  record: ContinuationRecord,
+  receipts: readonly NewReceipt[],
+): Promise<Committed> {
   return (await store.write(record, receipts)) ?? { record, receiptsHead: '' };
 }

@@ -7,13 +7,21 @@
 import { CancelledFailure, Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { closeTurn } from '../src/close.ts';
-import { resolution, step } from '../src/continuation.ts';
+import { step } from '../src/continuation.ts';
 import type { TurnSettled } from '../src/events.ts';
 import { newToken } from '../src/ids.ts';
 import { MAX_INPUT_BYTES, utf8Length } from '../src/json.ts';
 import type { Begun, Grant, Stored } from '../src/ports.ts';
 import { receipt } from '../src/receipts.ts';
-import { type Cause, type HarnessResult, MAX_RECORD_BYTES, type ResumeTrigger, type ResumingRecord, type Uncertain } from '../src/schema.ts';
+import { resolution } from '../src/record.ts';
+import {
+  type Cause,
+  type HarnessResult,
+  MAX_RECORD_BYTES,
+  type ResumeTrigger,
+  type ResumingRecord,
+  type Uncertain,
+} from '../src/schema.ts';
 import { type Content, describePause, stateOf } from '../src/suspend.ts';
 import { traceEnd, traceOf } from '../src/trace.ts';
 import { createClock } from './clock.ts';
@@ -28,7 +36,8 @@ type Clock = () => string;
 
 export function createRunTurn(deps: ActivityDeps): Activities['runTurn'] {
   return async ({ record, now }) => {
-    if (record.status !== 'resuming') throw ApplicationFailure.nonRetryable('only an accepted answer has a turn', 'invalid_input');
+    if (record.status !== 'resuming')
+      throw ApplicationFailure.nonRetryable('only an accepted answer has a turn', 'invalid_input');
     const clock = createClock(now);
     const harness = deps.harnessFor(record.assistantId);
     // Without a harness nothing is begun: another worker may have one.
@@ -70,7 +79,12 @@ export function createRunTurn(deps: ActivityDeps): Activities['runTurn'] {
 }
 
 /** The record with its state put back, and the answer with the times that its sender left out. */
-function turnOf(begun: Fresh): { continuation: ResumingRecord & { continuation: { state: unknown } }; trigger: ResumeTrigger; resumedTurnId: string; attempt: number } {
+function turnOf(begun: Fresh): {
+  continuation: ResumingRecord & { continuation: { state: unknown } };
+  trigger: ResumeTrigger;
+  resumedTurnId: string;
+  attempt: number;
+} {
   const { record, attempt } = begun;
   const state = stateOf(begun.state);
   return {
@@ -84,8 +98,12 @@ function turnOf(begun: Fresh): { continuation: ResumingRecord & { continuation: 
 function triggerOf(record: ResumingRecord, input: Content | undefined): ResumeTrigger {
   const answer = resolution(record);
   const given = answer?.input;
-  if (!answer || !given) throw ApplicationFailure.nonRetryable('the record holds no answer to carry out', 'record_malformed');
-  const trigger = 'trigger' in given ? given.trigger : (JSON.parse(Buffer.from(input?.bytes ?? []).toString('utf8')) as ResumeTrigger);
+  if (!answer || !given)
+    throw ApplicationFailure.nonRetryable('the record holds no answer to carry out', 'record_malformed');
+  const trigger =
+    'trigger' in given
+      ? given.trigger
+      : (JSON.parse(Buffer.from(input?.bytes ?? []).toString('utf8')) as ResumeTrigger);
   const { receivedAt, messageId } = answer;
   switch (trigger.type) {
     case 'user_reply':
@@ -114,7 +132,8 @@ async function recordRun(deps: ActivityDeps, grant: Grant, run: Run, clock: Cloc
       return endAttempt(deps, grant, run.error, at);
     case 'stopped':
       void run.late.then(async (late) => {
-        const evidence = 'value' in late ? { outcome: 'returned after it was stopped' } : { error: causeOf(late.error) };
+        const evidence =
+          'value' in late ? { outcome: 'returned after it was stopped' } : { error: causeOf(late.error) };
         await deps.store.keepEvidence(grant.record.resume.turnId, grant.fence, evidence).catch(() => undefined);
       });
       throw new CancelledFailure('the turn was stopped');
@@ -128,8 +147,17 @@ async function settle(deps: ActivityDeps, grant: Grant, result: HarnessResult, a
   const { turnId } = record.resume;
   const pause = 'continuation' in result ? describePause(result, { turnId, at }) : undefined;
   const asked = pause && 'asked' in pause ? pause : undefined;
-  const event: TurnSettled = { type: 'turnSettled', at, ...attemptOf(grant), result, deliverable: deps.delivery !== undefined };
-  const settled = step(record, pause ? { ...event, suspension: asked?.asked ?? (pause as Exclude<typeof pause, { asked: unknown }>) } : event);
+  const event: TurnSettled = {
+    type: 'turnSettled',
+    at,
+    ...attemptOf(grant),
+    result,
+    deliverable: deps.delivery !== undefined,
+  };
+  const settled = step(
+    record,
+    pause ? { ...event, suspension: asked?.asked ?? (pause as Exclude<typeof pause, { asked: unknown }>) } : event,
+  );
   if (!settled.ok) return notDecided(deps, record);
   const tooLarge = whatIsTooLarge(settled.record, asked?.contents ?? []);
   if (tooLarge) return fail(deps, grant, { code: 'too_large', message: tooLarge }, at);
@@ -146,7 +174,9 @@ function whatIsTooLarge(record: Stored['record'], contents: readonly Content[]):
   const state = contents.find((content) => content.ref.bytes > MAX_INPUT_BYTES);
   if (state) return `The turn's state has ${state.ref.bytes} bytes; at most ${MAX_INPUT_BYTES} can be kept.`;
   const bytes = utf8Length(JSON.stringify(record));
-  return bytes > MAX_RECORD_BYTES ? `The record would have ${bytes} bytes; at most ${MAX_RECORD_BYTES} are kept.` : undefined;
+  return bytes > MAX_RECORD_BYTES
+    ? `The record would have ${bytes} bytes; at most ${MAX_RECORD_BYTES} are kept.`
+    : undefined;
 }
 
 /** The state is content; the stored result is everything else. */
@@ -206,7 +236,11 @@ async function end(deps: ActivityDeps, grant: Grant, record: Stored['record'], e
   return ended;
 }
 
-const attemptOf = (grant: Grant) => ({ turnId: grant.record.resume.turnId, attempt: grant.attempt, startedAt: grant.startedAt });
+const attemptOf = (grant: Grant) => ({
+  turnId: grant.record.resume.turnId,
+  attempt: grant.attempt,
+  startedAt: grant.startedAt,
+});
 
 /** The rules refuse what this execution came to: the row was decided by another. */
 async function notDecided(deps: ActivityDeps, record: ResumingRecord): Promise<Stored> {

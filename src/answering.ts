@@ -2,14 +2,20 @@
  * Brings an answer to its workflow: as an update, so that it is refused without a trace or accepted before this returns; when
  * nobody answers in time, as a signal with the same identity, so that it is applied once when somebody does.
  */
-import { type Client, ServiceError, WorkflowNotFoundError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
+import {
+  ServiceError,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { type Accepted, answerSignals, REPEATED, resumeUpdate } from '../workflows/messages.ts';
-import { isTerminal, step, winnerOf } from './continuation.ts';
+import { step } from './continuation.ts';
 import { ContinuationError } from './errors.ts';
 import { type SignedMessage, senderOf } from './message.ts';
-import type { Store, Stored } from './ports.ts';
+import type { Stored } from './ports.ts';
 import { decisionReceipts } from './receipts.ts';
+import { isTerminal, winnerOf } from './record.ts';
 import { type RepairDeps, repair } from './repair.ts';
 import { type ContinuationRecord, type Refusal, RefusalCode, type Refused, type Winner } from './schema.ts';
 
@@ -20,7 +26,6 @@ export type Answered =
   | Refused;
 
 export interface AnsweringDeps extends RepairDeps {
-  readonly store: Store;
   /** How long to wait for a worker before the answer is left as a signal, milliseconds. */
   readonly answerTimeoutMs: number;
 }
@@ -36,12 +41,17 @@ export async function answer(deps: AnsweringDeps, stored: Stored, message: Signe
   for (let round = 1; ; round++) {
     const sent = await sendUpdate(deps, id, message);
     if (sent !== 'gone' && sent !== 'unanswered') return sent;
-    if (sent === 'unanswered' && (await sendSignal(deps, id, message)) === 'stored') return { ok: true, outcome: 'stored' };
+    if (sent === 'unanswered' && (await sendSignal(deps, id, message)) === 'stored')
+      return { ok: true, outcome: 'stored' };
     const row = await deps.store.getAcrossScopes(id);
     if (!row) return { ok: false, refusal: { code: 'not_found', message: 'there is no such continuation' } };
     const late = decideOnRow(row.record, message);
     if (late) return late;
-    if (round === MAX_ROUNDS) throw new ContinuationError('temporal_unavailable', `The workflow of ${id} cannot be reached. Try the same message again.`);
+    if (round === MAX_ROUNDS)
+      throw new ContinuationError(
+        'temporal_unavailable',
+        `The workflow of ${id} cannot be reached. Try the same message again.`,
+      );
     await repair(deps, row);
   }
 }
@@ -49,7 +59,11 @@ export async function answer(deps: AnsweringDeps, stored: Stored, message: Signe
 /** An end is final (C10), and a superseded continuation is no longer asked: both are known without the workflow. */
 function decideOnRow(record: ContinuationRecord, message: SignedMessage): Answered | undefined {
   if (record.supersededBy && !isTerminal(record)) {
-    const refusal: Refusal = { code: 'already_terminal', message: `superseded by ${record.supersededBy}`, status: record.status };
+    const refusal: Refusal = {
+      code: 'already_terminal',
+      message: `superseded by ${record.supersededBy}`,
+      status: record.status,
+    };
     return { ok: false, refusal };
   }
   if (!isTerminal(record)) return undefined;
@@ -60,7 +74,11 @@ function decideOnRow(record: ContinuationRecord, message: SignedMessage): Answer
   return { ok: true, outcome: 'accepted', answer: result.repeated, record };
 }
 
-async function sendUpdate(deps: AnsweringDeps, id: string, message: SignedMessage): Promise<Answered | 'gone' | 'unanswered'> {
+async function sendUpdate(
+  deps: AnsweringDeps,
+  id: string,
+  message: SignedMessage,
+): Promise<Answered | 'gone' | 'unanswered'> {
   const handle = deps.temporal.workflow.getHandle(id);
   const updateId = message.stamp?.updateId ?? '';
   try {

@@ -1,9 +1,9 @@
 /** Options of the client, resolved once. */
 import type { ClientOptions } from '@temporalio/client';
 import type { PayloadCodec } from '@temporalio/common';
-import { parseInput } from './parse.ts';
 import { type Caller, DEFAULT_CALLER } from './caller.ts';
 import { ContinuationError } from './errors.ts';
+import { parseInput } from './parse.ts';
 import type { Store, Trace } from './ports.ts';
 import { Scope } from './schema.ts';
 

@@ -1,14 +1,20 @@
 /** The client: creates continuations, brings answers to them, and reads them. It is the one way in for every surface. */
 import { Client } from '@temporalio/client';
-import { type AnsweringDeps } from './answering.ts';
+import type { AnsweringDeps } from './answering.ts';
 import type { Caller } from './caller.ts';
 import { type ContinuationClientOptions, resolveCaller, resolveOptions } from './client-options.ts';
 import { type CreateResult, commitCreate, prepareCreate } from './creating.ts';
-import { type ManageResult, createManaging } from './managing.ts';
+import { createManaging, type ManageResult } from './managing.ts';
 import type { ListQuery, Page, Receipt } from './ports.ts';
 import { type ContinuationView, createReading, type GetInput, type WatchInput } from './reading.ts';
 import { createResuming, type ResumeBySessionInput, type ResumeOptions, type ResumeResult } from './resuming.ts';
-import type { ContinuationRecord, CreateContinuationInput, ExtendContinuationInput, ResumeContinuationInput, StopContinuationInput } from './schema.ts';
+import type {
+  ContinuationRecord,
+  CreateContinuationInput,
+  ExtendContinuationInput,
+  ResumeContinuationInput,
+  StopContinuationInput,
+} from './schema.ts';
 import { createStarter } from './start.ts';
 import { createStartedMarks } from './started-marks.ts';
 import { traceOf } from './trace.ts';
@@ -53,7 +59,11 @@ export interface ContinuationClient {
 export function createClient(options: ContinuationClientOptions): ContinuationClient {
   const resolved = resolveOptions(options);
   const { store, trace, connection, namespace, payloadCodecs } = options;
-  const temporal = new Client({ connection, ...(namespace && { namespace }), ...(payloadCodecs && { dataConverter: { payloadCodecs } }) });
+  const temporal = new Client({
+    connection,
+    ...(namespace && { namespace }),
+    ...(payloadCodecs && { dataConverter: { payloadCodecs } }),
+  });
   const starter = createStarter(temporal, resolved, resolved.warn);
   const marks = createStartedMarks(store);
   const deps: AnsweringDeps = { store, temporal, starter, trace, answerTimeoutMs: resolved.answerTimeoutMs };
@@ -67,9 +77,13 @@ export function createClient(options: ContinuationClientOptions): ContinuationCl
         const now = new Date().toISOString();
         const prepared = prepareCreate(input, caller, now);
         const result = prepared.ok
-          ? await commitCreate({ store, temporal, starter, startTimeoutMs, onStarted: marks.add }, prepared.continuation)
+          ? await commitCreate(
+              { store, temporal, starter, startTimeoutMs, onStarted: marks.add },
+              prepared.continuation,
+            )
           : prepared;
-        if (!result.ok) trace?.emit({ type: 'continuation_creation_rejected', code: result.refusal.code, timestamp: now });
+        if (!result.ok)
+          trace?.emit({ type: 'continuation_creation_rejected', code: result.refusal.code, timestamp: now });
         else if (result.created) trace?.emit(traceOf('continuation_created', result.record, now));
         return result;
       },

@@ -41,7 +41,8 @@ export async function closeTurn(deps: CloseDeps, closing: Closing): Promise<Stor
       traceEnd(deps.trace, closed.record, stop.at);
       return closed;
     }
-    if (closed.because === 'started') return { record: closed.record, receiptsHead: closed.receiptsHead, started: true };
+    if (closed.because === 'started')
+      return { record: closed.record, receiptsHead: closed.receiptsHead, started: true };
     if (closed.because === 'ended') return suppressFollowUp(deps, closed, stop);
     base = closed;
   }
@@ -59,9 +60,17 @@ async function suppressFollowUp(deps: CloseDeps, ended: Stored, stop: Closing['s
   if (begun.found === 'finished') return begun;
   if (begun.found === 'gone') return ended;
   const error = 'An attempt to deliver was under way when it was stopped; it may have arrived.';
-  const after = begun.found === 'lost' ? step(begun.record, { type: 'deliveryUncertain', at: stop.at, deliveryId: turnId, error }) : wanted;
+  const after =
+    begun.found === 'lost'
+      ? step(begun.record, { type: 'deliveryUncertain', at: stop.at, deliveryId: turnId, error })
+      : wanted;
   if (!after.ok) return ended;
-  const stored = await deps.store.endDelivery({ ...delivery, record: after.record, spentMs: 0, receipt: receipt('delivered', after.record) });
+  const stored = await deps.store.endDelivery({
+    ...delivery,
+    record: after.record,
+    spentMs: 0,
+    receipt: receipt('delivered', after.record),
+  });
   traceEnd(deps.trace, after.record, stop.at);
   return stored ?? ended;
 }

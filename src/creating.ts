@@ -2,14 +2,14 @@
 import type { Client } from '@temporalio/client';
 import { stopSignal } from '../workflows/messages.ts';
 import { type Caller, reaches } from './caller.ts';
-import { firstRecord } from './continuation.ts';
 import { digestJson } from './digest.ts';
+import { firstRecord } from './first-record.ts';
 import { newContinuationId } from './ids.ts';
 import { MAX_INPUT_BYTES, utf8Length } from './json.ts';
 import { invalidInput, parseInput } from './parse.ts';
 import type { Created, NewContinuation, Store } from './ports.ts';
 import { receipt } from './receipts.ts';
-import { ContinuationRecord, CreateInput, MAX_RECORD_BYTES, type Refused } from './schema.ts';
+import { ContinuationRecord, CreateInput, MAX_RECORD_BYTES, type PendingRecord, type Refused } from './schema.ts';
 import type { Starter } from './start.ts';
 import { describePause, type Pause } from './suspend.ts';
 
@@ -25,74 +25,109 @@ export type CreateResult =
   | Refused;
 
 /** Parses and builds what is to be stored; nothing is changed yet. */
-export function prepareCreate(given: unknown, caller: Caller, now: string): { ok: true; continuation: NewContinuation } | Refused {
+export function prepareCreate(
+  given: unknown,
+  caller: Caller,
+  now: string,
+): { ok: true; continuation: NewContinuation } | Refused {
   const parsed = parseInput(CreateInput, given);
   if (!parsed.ok) return parsed;
   const input = parsed.value;
   const scope = input.scope ?? caller.scope;
-  if (!reaches(caller, scope)) return { ok: false, refusal: { code: 'not_authorized', message: `scope ${scope} is outside the caller's`, path: 'scope' } };
+  const inadmissible = whyInadmissible(input, scope, caller);
+  if (inadmissible) return inadmissible;
   const { harnessResult: result } = input;
   if (!('continuation' in result)) {
-    return invalidInput('harnessResult.outcome', `must be needs_clarification, awaiting_approval or deferred, not ${result.outcome}: such a turn does not pause`);
+    const message = `must be needs_clarification, awaiting_approval or deferred, not ${result.outcome}: such a turn does not pause`;
+    return invalidInput('harnessResult.outcome', message);
   }
-  if (input.supersede && !input.sessionId) return invalidInput('sessionId', 'is needed to supersede what waits in the session');
-
   const pause = describePause(result, { turnId: input.originTurnId, at: now, metadata: input.metadata });
   if (!('asked' in pause)) return pause;
-  const tooLarge = tooLargeInput(input, pause);
+  const first = recordOf(input, { outcome: result.outcome, asked: pause.asked, scope, now });
+  if (!first.ok) return first;
+  const inputOf = digestible(input, pause);
+  const tooLarge = whatIsTooLarge(first.record, inputOf, pause);
   if (tooLarge) return tooLarge;
+  const { record } = first;
+  const continuation = {
+    record,
+    inputDigest: digestJson(inputOf),
+    contents: pause.contents,
+    receipt: receipt('created', record),
+    supersede: input.supersede === true,
+  };
+  return { ok: true, continuation };
+}
+
+function whyInadmissible(input: CreateInput, scope: string, caller: Caller): Refused | undefined {
+  if (!reaches(caller, scope)) {
+    const message = `scope ${scope} is outside the caller's`;
+    return { ok: false, refusal: { code: 'not_authorized', message, path: 'scope' } };
+  }
+  if (!input.supersede || input.sessionId) return undefined;
+  return invalidInput('sessionId', 'is needed to supersede what waits in the session');
+}
+
+type Asked = { outcome: PendingRecord['origin']['outcome']; asked: Pause['asked']; scope: string; now: string };
+
+/** The first record of the input; what its own schema would refuse is refused here, with the path. */
+function recordOf(
+  input: CreateInput,
+  { outcome, asked, scope, now }: Asked,
+): { ok: true; record: ContinuationRecord } | Refused {
+  const { assistantId, sessionId, threadId, userId, metadata, originTurnId, delivery, bounds } = input;
   const first = firstRecord(
     {
       identity: {
         id: newContinuationId(),
         scope,
-        assistantId: input.assistantId,
-        idempotencyKey: input.idempotencyKey ?? input.originTurnId,
-        ...(input.sessionId && { sessionId: input.sessionId }),
-        ...(input.threadId && { threadId: input.threadId }),
-        ...(input.userId && { userId: input.userId }),
-        ...(input.metadata && { metadata: input.metadata }),
+        assistantId,
+        idempotencyKey: input.idempotencyKey ?? originTurnId,
+        ...(sessionId && { sessionId }),
+        ...(threadId && { threadId }),
+        ...(userId && { userId }),
+        ...(metadata && { metadata }),
       },
-      originTurnId: input.originTurnId,
-      outcome: result.outcome,
-      delivery: input.delivery === false ? { status: 'not_applicable' } : { status: 'pending_delivery', ...(input.delivery && { target: input.delivery }) },
-      bounds: { ...input.bounds },
-      asked: pause.asked,
+      originTurnId,
+      outcome,
+      delivery:
+        delivery === false
+          ? { status: 'not_applicable' }
+          : { status: 'pending_delivery', ...(delivery && { target: delivery }) },
+      bounds: { ...bounds },
+      asked,
     },
     now,
   );
-  if (!first.ok) return first.refusal ? { ok: false, refusal: first.refusal } : invalidInput('', 'nothing to wait for');
+  if (!first.ok) return first;
   const checked = parseInput(ContinuationRecord, first.record);
-  if (!checked.ok) return checked;
-  if (utf8Length(JSON.stringify(first.record)) > MAX_RECORD_BYTES) return tooLargeRefusal('', `the record would exceed ${MAX_RECORD_BYTES} bytes`);
-  return {
-    ok: true,
-    continuation: {
-      record: first.record,
-      inputDigest: digestJson(digestible(input, pause)),
-      contents: pause.contents,
-      receipt: receipt('created', first.record),
-      supersede: input.supersede === true,
-    },
-  };
+  return checked.ok ? first : checked;
 }
 
 /** The input with its state as a reference: what a repeated create must equal. */
 function digestible(input: CreateInput, pause: Pause): unknown {
   const { harnessResult } = input;
-  const continuation = { ...('continuation' in harnessResult && harnessResult.continuation), state: pause.asked.suspension.state };
+  const continuation = {
+    ...('continuation' in harnessResult && harnessResult.continuation),
+    state: pause.asked.suspension.state,
+  };
   return { ...input, harnessResult: { ...harnessResult, continuation } };
 }
 
-function tooLargeInput(input: CreateInput, pause: Pause): Refused | undefined {
-  const { state } = pause.asked.suspension;
-  const rest = utf8Length(JSON.stringify(digestible(input, pause)));
-  if (state.bytes > MAX_INPUT_BYTES) return tooLargeRefusal('harnessResult.continuation.state', `has ${state.bytes} bytes encoded; at most ${MAX_INPUT_BYTES} are accepted`);
-  return rest > MAX_INPUT_BYTES ? tooLargeRefusal('', `the input has ${rest} bytes encoded; at most ${MAX_INPUT_BYTES} are accepted`) : undefined;
+function whatIsTooLarge(record: ContinuationRecord, input: unknown, { asked }: Pause): Refused | undefined {
+  const { state } = asked.suspension;
+  // The digested input names its state by reference; its encoding has the state in the place of that.
+  const encoded = utf8Length(JSON.stringify(input)) - utf8Length(JSON.stringify(state)) + state.bytes;
+  if (encoded > MAX_INPUT_BYTES) {
+    return tooLargeRefusal(`the input has ${encoded} bytes encoded; at most ${MAX_INPUT_BYTES} are accepted`);
+  }
+  const bytes = utf8Length(JSON.stringify(record));
+  if (bytes <= MAX_RECORD_BYTES) return undefined;
+  return tooLargeRefusal(`the record would have ${bytes} bytes; at most ${MAX_RECORD_BYTES} are kept`);
 }
 
-function tooLargeRefusal(path: string, message: string): Refused {
-  return { ok: false, refusal: { code: 'too_large', message: path ? `${path} ${message}` : message, ...(path && { path }) } };
+function tooLargeRefusal(message: string): Refused {
+  return { ok: false, refusal: { code: 'too_large', message } };
 }
 
 export interface CreatingDeps {
@@ -108,7 +143,14 @@ export async function commitCreate(deps: CreatingDeps, continuation: NewContinua
   const created = await deps.store.create(continuation);
   if (created.inputDigest !== continuation.inputDigest) {
     const { idempotencyKey } = continuation.record;
-    return { ok: false, refusal: { code: 'create_conflict', message: `idempotency key ${idempotencyKey} was used with another input`, path: 'idempotencyKey' } };
+    return {
+      ok: false,
+      refusal: {
+        code: 'create_conflict',
+        message: `idempotency key ${idempotencyKey} was used with another input`,
+        path: 'idempotencyKey',
+      },
+    };
   }
   const [started] = await Promise.all([start(deps, created), supersede(deps, created)]);
   return { ok: true, record: created.record, created: created.created, started };
@@ -128,6 +170,8 @@ async function start(deps: CreatingDeps, created: Created): Promise<boolean> {
 async function supersede(deps: CreatingDeps, { record, superseded }: Created): Promise<void> {
   const stop = { reason: 'superseded_by_newer_turn', supersededBy: record.id };
   const send = (id: string) =>
-    deps.temporal.withDeadline(Date.now() + deps.startTimeoutMs, () => deps.temporal.workflow.getHandle(id).signal(stopSignal, stop));
+    deps.temporal.withDeadline(Date.now() + deps.startTimeoutMs, () =>
+      deps.temporal.workflow.getHandle(id).signal(stopSignal, stop),
+    );
   await Promise.allSettled(superseded.map(send));
 }

@@ -22,7 +22,12 @@ export class ContinuationError extends Error {
 
 /** By name, because errors cross realms and package copies. */
 export function isContinuationError(value: unknown, code?: ErrorCode): value is ContinuationError {
-  return value instanceof Error && 'code' in value && /^(ContinuationError|TransientError|OutcomeUnknown)$/.test(value.name) && (code === undefined || value.code === code);
+  return (
+    value instanceof Error &&
+    'code' in value &&
+    /^(ContinuationError|TransientError|OutcomeUnknown)$/.test(value.name) &&
+    (code === undefined || value.code === code)
+  );
 }
 
 /** A harness throws this when the attempt surely had no effect and may be made again (network, 429, 5xx). */

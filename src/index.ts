@@ -5,13 +5,25 @@
  *     const { record } = await client.create({ assistantId, originTurnId, harnessResult });
  *     await client.resume({ continuationId: record.id, trigger: { type: 'user_reply', message: { text: 'Yes' } } });
  */
+
+export type { Caller } from './caller.ts';
 export { type ContinuationClient, createClient } from './client.ts';
 export type { ContinuationClientOptions } from './client-options.ts';
-export type { Caller } from './caller.ts';
 export type { CreateResult } from './creating.ts';
 export { ContinuationError, type ErrorCode, isContinuationError, OutcomeUnknown, TransientError } from './errors.ts';
 export type { ManageResult } from './managing.ts';
-export type { Delivery, DeliveryInput, Harness, ListQuery, Page, Receipt, ResumedTurn, Store, Trace, TraceEvent } from './ports.ts';
+export type {
+  Delivery,
+  DeliveryInput,
+  Harness,
+  ListQuery,
+  Page,
+  Receipt,
+  ResumedTurn,
+  Store,
+  Trace,
+  TraceEvent,
+} from './ports.ts';
 export type { ContinuationView, GetInput, WatchInput } from './reading.ts';
 export type { ResumeBySessionInput, ResumeOptions, ResumeResult } from './resuming.ts';
 export type {
@@ -35,6 +47,6 @@ export type {
   Winner,
 } from './schema.ts';
 export { ensureSearchAttributes } from './search-attributes.ts';
-export { createStore, type StoreOptions } from './store/store.ts';
 export { migrate } from './store/migrate.ts';
+export { createStore, type StoreOptions } from './store/store.ts';
 export { bundleWorkflows, type ContinuationWorkerOptions, createWorker } from './worker.ts';

@@ -44,7 +44,8 @@ function faultAt(value: unknown, path: Array<string | number>, strictText: boole
     }
     case 'object':
       if (value === null) return undefined;
-      if (path.length >= MAX_DEPTH) return { path, message: `is nested more than ${MAX_DEPTH} levels deep, or contains itself` };
+      if (path.length >= MAX_DEPTH)
+        return { path, message: `is nested more than ${MAX_DEPTH} levels deep, or contains itself` };
       return Array.isArray(value) ? faultInArray(value, path, strictText) : faultInObject(value, path, strictText);
     default:
       return { path, message: `must be JSON, not ${typeof value}` };

@@ -1,12 +1,18 @@
 /** `stop`, `extend`, `delete`: what people decide about a whole continuation. */
-import { ServiceError, WorkflowNotFoundError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
+import {
+  ServiceError,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { extendUpdate, stopSignal, stopUpdate } from '../workflows/messages.ts';
 import { type AnsweringDeps, unavailable } from './answering.ts';
 import { type Caller, notFound } from './caller.ts';
-import { isTerminal, step } from './continuation.ts';
+import { step } from './continuation.ts';
 import { parseInput } from './parse.ts';
 import type { Stored } from './ports.ts';
+import { isTerminal } from './record.ts';
 import { repair } from './repair.ts';
 import {
   ContinuationId,
@@ -120,7 +126,12 @@ async function leave(deps: ManagingDeps, id: string, signal: () => Promise<void>
 
 function refusalOf(error: unknown): Refused | undefined {
   if (!(error instanceof WorkflowUpdateFailedError) || !(error.cause instanceof ApplicationFailure)) {
-    if (error instanceof ServiceError || error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return undefined;
+    if (
+      error instanceof ServiceError ||
+      error instanceof WorkflowNotFoundError ||
+      error instanceof WorkflowUpdateRPCTimeoutOrCancelledError
+    )
+      return undefined;
     throw error;
   }
   const { type, details } = error.cause;

@@ -13,9 +13,17 @@ export interface SignedMessage extends Message {
   readonly inputRef?: ContentRef;
 }
 
-export const WAIT_TYPES: readonly WaitType[] = ['user_reply', 'approval_resolution', 'external_result', 'agent_reply', 'scheduled_wake'];
+export const WAIT_TYPES: readonly WaitType[] = [
+  'user_reply',
+  'approval_resolution',
+  'external_result',
+  'agent_reply',
+  'scheduled_wake',
+];
 
-type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly path: string; readonly message: string };
+type Read<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly path: string; readonly message: string };
 
 /**
  * Reads a message. A signal named after a wait type may leave out `trigger.type`, and the envelope around the trigger.
@@ -32,7 +40,14 @@ export function readMessage(given: unknown, signal?: WaitType): Read<SignedMessa
 }
 
 /** Digest of what the caller said, before defaults and without the stamp; the same whether its input travels inline or not. */
-export function contentDigest({ messageId, suspensionId, suspensionDigest, trigger, metadata, inputRef }: SignedMessage): string {
+export function contentDigest({
+  messageId,
+  suspensionId,
+  suspensionDigest,
+  trigger,
+  metadata,
+  inputRef,
+}: SignedMessage): string {
   const triggerDigest = inputRef?.digest ?? digestJson(trigger);
   return digestJson({ messageId, suspensionId, suspensionDigest, trigger: triggerDigest, metadata });
 }
@@ -77,7 +92,8 @@ const text: Check = (value, path) => {
   return wrong ? fault(path, wrong) : undefined;
 };
 const id: Check = (value, path) => {
-  if (typeof value !== 'string' || value === '' || value.length > 128) return fault(path, 'must be text of 1 to 128 characters');
+  if (typeof value !== 'string' || value === '' || value.length > 128)
+    return fault(path, 'must be text of 1 to 128 characters');
   return text(value, path);
 };
 const matching =
@@ -94,7 +110,9 @@ const flag: Check = (value, path) => (typeof value === 'boolean' ? undefined : f
 const count: Check = (value, path) => (Number.isInteger(value) ? undefined : fault(path, 'must be a whole number'));
 const object: Check = (value, path) => (isObject(value) ? undefined : fault(path, 'must be an object'));
 const metadata: Check = (value, path) =>
-  isObject(value) && utf8Length(JSON.stringify(value)) <= 16 * 1024 ? undefined : fault(path, 'must be an object of at most 16 KiB');
+  isObject(value) && utf8Length(JSON.stringify(value)) <= 16 * 1024
+    ? undefined
+    : fault(path, 'must be an object of at most 16 KiB');
 const anything: Check = () => undefined;
 const arrayOf =
   (check: Check): Check =>

@@ -11,7 +11,10 @@ export function parseInput<T extends z.ZodType>(schema: T, given: unknown): { ok
 }
 
 export function invalidInput(path: string, message: string): Refused {
-  return { ok: false, refusal: { code: 'invalid_input', message: path ? `${path} ${message}` : message, ...(path && { path }) } };
+  return {
+    ok: false,
+    refusal: { code: 'invalid_input', message: path ? `${path} ${message}` : message, ...(path && { path }) },
+  };
 }
 
 type Issue = z.core.$ZodIssue;
@@ -19,6 +22,8 @@ type Issue = z.core.$ZodIssue;
 function deepest(issue: Issue | undefined): { path: PropertyKey[]; message: string } {
   if (!issue) return { path: [], message: 'is invalid' };
   if (issue.code !== 'invalid_union') return issue;
-  const found = issue.errors.flatMap((branch) => branch.slice(0, 1).map(deepest)).sort((a, b) => b.path.length - a.path.length)[0];
+  const found = issue.errors
+    .flatMap((branch) => branch.slice(0, 1).map(deepest))
+    .sort((a, b) => b.path.length - a.path.length)[0];
   return found ? { path: [...issue.path, ...found.path], message: found.message } : issue;
 }

@@ -228,9 +228,19 @@ export interface BeginDelivery {
   readonly idempotent: boolean;
 }
 export type DeliveryBegun =
-  | { readonly found: 'fresh'; readonly record: ResumingRecord; readonly result: HarnessResult; readonly spentMs: number; readonly attempt: number }
+  | {
+      readonly found: 'fresh';
+      readonly record: ResumingRecord;
+      readonly result: HarnessResult;
+      readonly spentMs: number;
+      readonly attempt: number;
+    }
   | { readonly found: 'lost'; readonly record: ResumingRecord }
-  | { readonly found: 'suppressed'; readonly status: 'suppressed_superseded' | 'suppressed_session_reengaged'; readonly record: ResumingRecord }
+  | {
+      readonly found: 'suppressed';
+      readonly status: 'suppressed_superseded' | 'suppressed_session_reengaged';
+      readonly record: ResumingRecord;
+    }
   | ({ readonly found: 'finished' } & Stored)
   | { readonly found: 'gone' };
 
@@ -278,7 +288,11 @@ export interface Upkeep {
   dueAcrossScopes(query: { graceMs: number; unseenMs: number; limit: number }): Promise<Watched[]>;
   markSeen(ids: readonly string[]): Promise<void>;
   /** Deletes terminal records older than `retentionMs`, then contents that nothing refers to, unused for `graceMs`. */
-  purgeAcrossScopes(limits: { retentionMs: number; graceMs: number; limit: number }): Promise<{ records: number; contents: number }>;
+  purgeAcrossScopes(limits: {
+    retentionMs: number;
+    graceMs: number;
+    limit: number;
+  }): Promise<{ records: number; contents: number }>;
   censusAcrossScopes(): Promise<Census>;
 }
 

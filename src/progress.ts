@@ -1,7 +1,8 @@
 /** Waiting until a continuation has got somewhere: told by the database, checked by a slow poll. */
-import { isTerminal } from './continuation.ts';
+
 import { ContinuationError } from './errors.ts';
 import type { Store, Stored } from './ports.ts';
+import { isTerminal } from './record.ts';
 import type { ContinuationRecord } from './schema.ts';
 
 /** Poolers can swallow notifications, so the row is also read this often. */
@@ -29,7 +30,11 @@ export async function waitForRow(
       if (!row) throw new ContinuationError('wait_timed_out', `${at.id} was deleted while it was waited for.`);
       if (reached(row.record)) return row;
       const left = deadline - Date.now();
-      if (left <= 0) throw new ContinuationError('wait_timed_out', `${at.id} is still ${row.record.status} after ${options.timeoutMs} ms. The answer stands; ask again with get.`);
+      if (left <= 0)
+        throw new ContinuationError(
+          'wait_timed_out',
+          `${at.id} is still ${row.record.status} after ${options.timeoutMs} ms. The answer stands; ask again with get.`,
+        );
       await change(Math.min(left, POLL_MS), options.signal);
     }
   } finally {
@@ -69,7 +74,9 @@ export function listen(store: Store, id?: string) {
 
 /** The turn of an answer has ended: the answer's suspension is behind, and no turn of it runs. */
 export function isSettled(record: ContinuationRecord, answer: { messageId: string; contentDigest: string }): boolean {
-  const accepted = record.answers.findLast((one) => one.messageId === answer.messageId && one.contentDigest === answer.contentDigest);
+  const accepted = record.answers.findLast(
+    (one) => one.messageId === answer.messageId && one.contentDigest === answer.contentDigest,
+  );
   if (!accepted) return isTerminal(record);
   if (record.status !== 'resuming') return true;
   if (accepted.suspensionId !== record.suspension.id) return true;

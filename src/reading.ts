@@ -1,13 +1,13 @@
 /** Reads: from the store alone, so that they never need a worker. */
 import type { Caller } from './caller.ts';
-import { isTerminal } from './continuation.ts';
+import { reaches } from './caller.ts';
 import { ContinuationError } from './errors.ts';
 import { parseInput } from './parse.ts';
 import type { ListQuery, Page, Receipt, Store } from './ports.ts';
 import { listen } from './progress.ts';
+import { isTerminal } from './record.ts';
 import { ContinuationId, type ContinuationRecord, type HarnessResult, Instant, Scope } from './schema.ts';
 import { stateOf } from './suspend.ts';
-import { reaches } from './caller.ts';
 
 export interface GetInput {
   readonly continuationId: string;
@@ -65,7 +65,10 @@ export function createReading({ store, caller }: { store: Store; caller: Caller 
       } while (after);
       return records;
     },
-    watch: (input = {}) => (input.continuationId ? watchOne(store, scope, input.continuationId, input.signal) : watchAll(store, scope, input.signal)),
+    watch: (input = {}) =>
+      input.continuationId
+        ? watchOne(store, scope, input.continuationId, input.signal)
+        : watchAll(store, scope, input.signal),
     async sessionActive(sessionId, at = new Date()) {
       const instant = parseInput(Instant, at);
       if (!instant.ok) throw new ContinuationError('invalid_configuration', `at ${instant.refusal.message}`);
@@ -84,7 +87,12 @@ async function lastResult(store: Store, record: ContinuationRecord): Promise<Har
   return null;
 }
 
-async function* watchOne(store: Store, scope: string, id: string, signal?: AbortSignal): AsyncGenerator<ContinuationRecord> {
+async function* watchOne(
+  store: Store,
+  scope: string,
+  id: string,
+  signal?: AbortSignal,
+): AsyncGenerator<ContinuationRecord> {
   const changes = listen(store, id);
   let revision = 0;
   try {

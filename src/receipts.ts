@@ -2,9 +2,10 @@
  * The facts about a continuation. Bodies come from the record alone, so that two writers of one fact write the same;
  * `cause` makes a fact unique. The store links each receipt to the one before.
  */
-import { winnerOf } from './continuation.ts';
+
 import { canonicalJson } from './digest.ts';
 import type { NewReceipt } from './ports.ts';
+import { winnerOf } from './record.ts';
 import type { ContinuationRecord } from './schema.ts';
 
 export type ReceiptKind =
@@ -23,7 +24,12 @@ export type ReceiptKind =
 export function receipt(kind: Exclude<ReceiptKind, 'started'>, record: ContinuationRecord): NewReceipt {
   const { cause, facts } = FACTS[kind](record);
   const at = record.updatedAt;
-  return { kind, cause: cause ? `${kind}:${cause}` : kind, at, body: canonicalJson({ kind, continuationId: record.id, at, ...facts }) };
+  return {
+    kind,
+    cause: cause ? `${kind}:${cause}` : kind,
+    at,
+    body: canonicalJson({ kind, continuationId: record.id, at, ...facts }),
+  };
 }
 
 /** The receipts of what a workflow decides by itself: an accepted answer, a new question, an end without a turn. */
@@ -52,7 +58,11 @@ const FACTS: Record<Exclude<ReceiptKind, 'started'>, (record: ContinuationRecord
     const answer = record.answers.at(-1);
     return {
       cause: answer?.suspensionId,
-      facts: { suspensionDigest: record.suspension.digest, revision: record.revision, answer: answer && winnerOf(answer) },
+      facts: {
+        suspensionDigest: record.suspension.digest,
+        revision: record.revision,
+        answer: answer && winnerOf(answer),
+      },
     };
   },
   attempt_ended: ({ resume }) => ({
@@ -63,8 +73,12 @@ const FACTS: Record<Exclude<ReceiptKind, 'started'>, (record: ContinuationRecord
     cause: record.lineage.at(-1),
     facts: { turnId: record.lineage.at(-1), outcome: outcomeOf(record), error: record.resume?.error },
   }),
-  expired: (record) => ({ facts: { suspensionId: record.suspension.id, expiresAt: record.bounds.expiresAt, turnId: record.resume?.turnId } }),
-  stopped: (record) => ({ facts: { reason: 'terminalReason' in record ? record.terminalReason : undefined, turnId: record.resume?.turnId } }),
+  expired: (record) => ({
+    facts: { suspensionId: record.suspension.id, expiresAt: record.bounds.expiresAt, turnId: record.resume?.turnId },
+  }),
+  stopped: (record) => ({
+    facts: { reason: 'terminalReason' in record ? record.terminalReason : undefined, turnId: record.resume?.turnId },
+  }),
   delivered: ({ delivery, resume }) => ({ cause: resume?.turnId, facts: { deliveryId: resume?.turnId, delivery } }),
   uncertain: ({ resume }) => ({
     cause: resume && `${resume.turnId}:${resume.attempt}`,

@@ -23,7 +23,10 @@ export async function repair(deps: RepairDeps, stored: Stored): Promise<Repaired
   const status = await workflowStatus(deps.temporal, stored.record.id);
   if (status === 'RUNNING' || status === 'PAUSED') return 'running';
   if (status === 'NOT_FOUND' && (await deps.starter.start(stored)) === 'running') return 'started';
-  await endFromOutside(deps, stored, { code: 'workflow_closed', message: `Its workflow was closed from outside: ${status}.` });
+  await endFromOutside(deps, stored, {
+    code: 'workflow_closed',
+    message: `Its workflow was closed from outside: ${status}.`,
+  });
   return 'ended';
 }
 
@@ -40,7 +43,11 @@ async function endFromOutside(deps: RepairDeps, { record }: Stored, error: Cause
   const now = new Date().toISOString();
   const reason = 'resume_runtime_error';
   if (record.status === 'resuming') {
-    const { record: after } = await closeTurn(deps, { record, turnId: record.resume.turnId, stop: { at: now, reason, error } });
+    const { record: after } = await closeTurn(deps, {
+      record,
+      turnId: record.resume.turnId,
+      stop: { at: now, reason, error },
+    });
     if (after.status !== 'pending' && after.status !== 'resuming') return;
     // The turn had ended and asked again, or left a follow-up that nobody will deliver.
     await endOpen(deps, after, now, error);
@@ -52,7 +59,13 @@ async function endFromOutside(deps: RepairDeps, { record }: Stored, error: Cause
 async function endOpen(deps: RepairDeps, record: Stored['record'], at: string, error: Cause): Promise<void> {
   const ended =
     record.status === 'resuming'
-      ? step(record, { type: 'delivered', at, deliveryId: record.resume.turnId, status: 'delivery_failed', error: error.message })
+      ? step(record, {
+          type: 'delivered',
+          at,
+          deliveryId: record.resume.turnId,
+          status: 'delivery_failed',
+          error: error.message,
+        })
       : step(record, { type: 'stopped', at, reason: 'resume_runtime_error', error });
   if (ended.ok) await deps.store.write(ended.record, decisionReceipts(ended.record));
 }

@@ -7,7 +7,16 @@ import { contentDigest, type SignedMessage, senderOf, updateIdOf, withoutBulk } 
 import { parseInput } from './parse.ts';
 import type { Stored } from './ports.ts';
 import { isFinished, isSettled, waitForRow } from './progress.ts';
-import { ContinuationId, type ContinuationRecord, type HarnessResult, type Message, type Refused, type ResumeContinuationInput, ResumeInput, type Winner } from './schema.ts';
+import {
+  ContinuationId,
+  type ContinuationRecord,
+  type HarnessResult,
+  type Message,
+  type Refused,
+  type ResumeContinuationInput,
+  ResumeInput,
+  type Winner,
+} from './schema.ts';
 import { contentOf } from './suspend.ts';
 import { traceOf } from './trace.ts';
 
@@ -64,7 +73,8 @@ export function createResuming(deps: ResumingDeps): Resuming {
     const { continuationId, ...message } = parsed.value;
     const signed = await sign(deps, row, message, receivedAt);
     const answered = await answer(deps, row, signed);
-    if (!answered.ok) trace?.emit(traceOf('continuation_resume_rejected', row.record, receivedAt, answered.refusal.code));
+    if (!answered.ok)
+      trace?.emit(traceOf('continuation_resume_rejected', row.record, receivedAt, answered.refusal.code));
     return answered.ok ? completed(deps, row, signed, answered, options) : answered;
   };
 
@@ -90,7 +100,13 @@ function tooLargeMessage(input: unknown): Refused | undefined {
   // What is not JSON is refused by the schema, with its path.
   const encoded = utf8Length(safeStringify(input));
   if (encoded <= MAX_INPUT_BYTES) return undefined;
-  return { ok: false, refusal: { code: 'too_large', message: `the answer has ${encoded} bytes encoded; at most ${MAX_INPUT_BYTES} are accepted` } };
+  return {
+    ok: false,
+    refusal: {
+      code: 'too_large',
+      message: `the answer has ${encoded} bytes encoded; at most ${MAX_INPUT_BYTES} are accepted`,
+    },
+  };
 }
 
 function safeStringify(input: unknown): string {
@@ -102,7 +118,12 @@ function safeStringify(input: unknown): string {
 }
 
 /** Stamps the message once, before it is first sent (C4); what is too long for the record becomes content (C12). */
-async function sign(deps: ResumingDeps, { record }: Stored, message: Message, receivedAt: string): Promise<SignedMessage> {
+async function sign(
+  deps: ResumingDeps,
+  { record }: Stored,
+  message: Message,
+  receivedAt: string,
+): Promise<SignedMessage> {
   const { caller, inlineInputBytes, store } = deps;
   const { subject, verified, channel } = caller;
   const stamp = (signed: SignedMessage): SignedMessage => ({
@@ -117,22 +138,44 @@ async function sign(deps: ResumingDeps, { record }: Stored, message: Message, re
 }
 
 /** What `until` asks for, once the row shows it. */
-async function completed(deps: ResumingDeps, row: Stored, message: SignedMessage, answered: Extract<Answered, { ok: true }>, options: ResumeOptions): Promise<ResumeResult> {
+async function completed(
+  deps: ResumingDeps,
+  row: Stored,
+  message: SignedMessage,
+  answered: Extract<Answered, { ok: true }>,
+  options: ResumeOptions,
+): Promise<ResumeResult> {
   const { until = 'accepted', timeoutMs, signal } = options;
   if (until === 'accepted') return answered;
   if (answered.outcome === 'stored' && timeoutMs === undefined) return answered;
   const { scope, id } = row.record;
   const identity = { messageId: senderOf(message, '').messageId, contentDigest: contentDigest(message) };
-  const reached = (record: ContinuationRecord) => (until === 'settled' ? isSettled(record, identity) : isFinished(record, identity));
-  const { record } = await waitForRow(deps.store, { scope, id }, reached, { timeoutMs: timeoutMs ?? DEFAULT_WAIT_MS, signal });
-  const winner = record.answers.find((one) => one.messageId === identity.messageId && one.contentDigest === identity.contentDigest);
+  const reached = (record: ContinuationRecord) =>
+    until === 'settled' ? isSettled(record, identity) : isFinished(record, identity);
+  const { record } = await waitForRow(deps.store, { scope, id }, reached, {
+    timeoutMs: timeoutMs ?? DEFAULT_WAIT_MS,
+    signal,
+  });
+  const winner = record.answers.find(
+    (one) => one.messageId === identity.messageId && one.contentDigest === identity.contentDigest,
+  );
   if (!winner) {
     const message = 'another answer was accepted, or it ended, before this one was applied';
-    return { ok: false, refusal: { code: record.status === 'expired' ? 'expired' : 'already_terminal', message, status: record.status } };
+    return {
+      ok: false,
+      refusal: { code: record.status === 'expired' ? 'expired' : 'already_terminal', message, status: record.status },
+    };
   }
   const turnId = turnOf(record, winner.suspensionId);
   const harnessResult = turnId ? await deps.store.turnResult(scope, turnId) : null;
-  return { ok: true, outcome: 'accepted', answer: winner, record, ...(harnessResult && { harnessResult }), delivery: record.delivery };
+  return {
+    ok: true,
+    outcome: 'accepted',
+    answer: winner,
+    record,
+    ...(harnessResult && { harnessResult }),
+    delivery: record.delivery,
+  };
 }
 
 /** The turn that an answer resumed: answers and resumed turns are counted alike, but a denial runs none. */

@@ -22,10 +22,12 @@ const storable = (text: string, context: z.RefinementCtx): void => {
 const text = z.string().superRefine(storable);
 const id = z.string().min(1, 'must not be empty').max(128, 'must be at most 128 characters').superRefine(storable);
 const mediaType = z.string().min(1).max(255).superRefine(storable);
-const json = z.custom<Json>((value) => value !== undefined).superRefine((value, context) => {
-  const fault = jsonFault(value);
-  if (fault) context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message });
-});
+const json = z
+  .custom<Json>((value) => value !== undefined)
+  .superRefine((value, context) => {
+    const fault = jsonFault(value);
+    if (fault) context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message });
+  });
 const jsonObject = z
   .record(z.string(), z.unknown())
   .superRefine((value, context) => {
@@ -41,7 +43,10 @@ const duration = z.int().min(1).max(MAX_DURATION_MS);
 
 /** An instant: any ISO 8601 text with an offset, or a Date; comes out as UTC with milliseconds. */
 export const Instant = z
-  .union([z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time with an offset, such as 2026-12-02T09:30:00Z' }), z.date()])
+  .union([
+    z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time with an offset, such as 2026-12-02T09:30:00Z' }),
+    z.date(),
+  ])
   .transform((value) => new Date(value).toISOString())
   .refine((value) => /^\d/.test(value), 'must lie in the years 0000 to 9999 of UTC');
 
@@ -61,7 +66,13 @@ const Digest = z
 export const ContentRef = z.strictObject({ digest: Digest, bytes: z.int().min(0), mediaType });
 export type ContentRef = z.infer<typeof ContentRef>;
 
-export const WaitType = z.enum(['user_reply', 'approval_resolution', 'external_result', 'agent_reply', 'scheduled_wake']);
+export const WaitType = z.enum([
+  'user_reply',
+  'approval_resolution',
+  'external_result',
+  'agent_reply',
+  'scheduled_wake',
+]);
 export type WaitType = z.infer<typeof WaitType>;
 
 /** What ends the pause (002). */
@@ -74,7 +85,13 @@ export const WaitCondition = z.discriminatedUnion('type', [
 ]);
 export type WaitCondition = z.infer<typeof WaitCondition>;
 
-const Attachment = z.strictObject({ id, type: id, name: text.optional(), url: text.optional(), metadata: jsonObject.optional() });
+const Attachment = z.strictObject({
+  id,
+  type: id,
+  name: text.optional(),
+  url: text.optional(),
+  metadata: jsonObject.optional(),
+});
 /** What a person said (002 `HarnessUserMessage`); `id` and `receivedAt` default to the envelope's. */
 export const UserMessage = z.strictObject({
   id: id.optional(),
@@ -99,7 +116,12 @@ export const Trigger = z.discriminatedUnion('type', [
     resolvedAt: Instant.optional(),
     metadata: jsonObject.optional(),
   }),
-  z.strictObject({ type: z.literal('external_result'), operationId: id, payload: json.optional(), resolvedAt: Instant.optional() }),
+  z.strictObject({
+    type: z.literal('external_result'),
+    operationId: id,
+    payload: json.optional(),
+    resolvedAt: Instant.optional(),
+  }),
   z.strictObject({
     type: z.literal('agent_reply'),
     replyWith: id,
@@ -227,7 +249,11 @@ const delivery = <S extends z.ZodType>(status: S) =>
 
 const Cause = z.strictObject({ code: id, message: text });
 export type Cause = z.infer<typeof Cause>;
-export const Uncertain = z.strictObject({ cause: z.enum(['lost', 'unknown', 'exhausted']), at: Instant, message: text });
+export const Uncertain = z.strictObject({
+  cause: z.enum(['lost', 'unknown', 'exhausted']),
+  at: Instant,
+  message: text,
+});
 export type Uncertain = z.infer<typeof Uncertain>;
 const Resume = z.strictObject({
   turnId: id,
@@ -320,8 +346,10 @@ export const ContinuationRecord = byStatus.superRefine((record, context) => {
   if ((bounds.expiresAt === undefined) !== (bounds.neverExpires === true)) {
     issue(['bounds', 'expiresAt'], 'must be absent exactly when neverExpires is true');
   }
-  if (bounds.resumeAttempts > bounds.maxResumeAttempts) issue(['bounds', 'resumeAttempts'], 'exceeds maxResumeAttempts');
-  if (record.status === 'resuming' && answers.at(-1)?.input === undefined) issue(['answers'], 'must end with the answer being carried out');
+  if (bounds.resumeAttempts > bounds.maxResumeAttempts)
+    issue(['bounds', 'resumeAttempts'], 'exceeds maxResumeAttempts');
+  if (record.status === 'resuming' && answers.at(-1)?.input === undefined)
+    issue(['answers'], 'must end with the answer being carried out');
 });
 export type ContinuationRecord = z.infer<typeof byStatus>;
 export type ContinuationStatus = ContinuationRecord['status'];
@@ -411,7 +439,10 @@ export const CreateInput = z.strictObject({
   delivery: z.union([DeliveryTarget, z.literal(false)]).optional(),
   bounds: z
     .strictObject({ ...limits, expiresAt, neverExpires, resumeAttempts: z.int().min(0).optional() })
-    .refine((b) => !(b.expiresAt && b.neverExpires), { path: ['expiresAt'], message: 'and neverExpires exclude each other' })
+    .refine((b) => !(b.expiresAt && b.neverExpires), {
+      path: ['expiresAt'],
+      message: 'and neverExpires exclude each other',
+    })
     .optional(),
   /** Stop what still waits in this session (needs `sessionId`). */
   supersede: z.boolean().optional(),
@@ -424,7 +455,11 @@ export type CreateContinuationInput = z.input<typeof CreateInput>;
 export const ResumeInput = z.strictObject({ continuationId: z.string(), ...Message.shape });
 export type ResumeContinuationInput = z.input<typeof ResumeInput>;
 
-export const StopInput = z.strictObject({ continuationId: z.string(), reason: TerminalReason, metadata: metadata.optional() });
+export const StopInput = z.strictObject({
+  continuationId: z.string(),
+  reason: TerminalReason,
+  metadata: metadata.optional(),
+});
 export type StopContinuationInput = z.input<typeof StopInput>;
 
 export const ExtendInput = z.strictObject({ continuationId: z.string(), expiresAt: Instant });
@@ -432,7 +467,13 @@ export type ExtendContinuationInput = z.input<typeof ExtendInput>;
 
 /** What a delivery adapter reports (002). */
 export const DeliveryResult = z.strictObject({
-  status: z.enum(['delivered', 'suppressed_session_reengaged', 'suppressed_superseded', 'suppressed_expired', 'delivery_failed']),
+  status: z.enum([
+    'delivered',
+    'suppressed_session_reengaged',
+    'suppressed_superseded',
+    'suppressed_expired',
+    'delivery_failed',
+  ]),
   deliveredAt: Instant.optional(),
   error: text.optional(),
   metadata: metadata.optional(),

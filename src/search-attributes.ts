@@ -9,14 +9,21 @@ const TYPES = { ContinuationStatus: 2, ContinuationWait: 2, ContinuationSession:
  * Registers what is missing in `namespace`; repeating it does no harm. Throws `invalid_configuration` when an attribute of
  * that name has another type (the server would ignore the request silently).
  */
-export async function ensureSearchAttributes(connection: Pick<Connection, 'operatorService'>, namespace = 'default'): Promise<void> {
+export async function ensureSearchAttributes(
+  connection: Pick<Connection, 'operatorService'>,
+  namespace = 'default',
+): Promise<void> {
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
   const missing = Object.entries(TYPES).filter(([name]) => customAttributes?.[name] === undefined);
   for (const [name, type] of Object.entries(TYPES)) {
     const known = customAttributes?.[name];
     if (known !== undefined && known !== type) {
-      throw new ContinuationError('invalid_configuration', `Search attribute ${name} of namespace ${namespace} has another type. Remove it, or turn searchAttributes off.`);
+      throw new ContinuationError(
+        'invalid_configuration',
+        `Search attribute ${name} of namespace ${namespace} has another type. Remove it, or turn searchAttributes off.`,
+      );
     }
   }
-  if (missing.length > 0) await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(missing) });
+  if (missing.length > 0)
+    await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(missing) });
 }

@@ -1,10 +1,15 @@
 /** Starts the workflow of a stored continuation: idempotent, and told apart from one that had already ended. */
-import { type Client, type WorkflowClient, WorkflowExecutionAlreadyStartedError, type WorkflowStartOptions } from '@temporalio/client';
-import { isTerminal } from './continuation.ts';
-import type { Stored } from './ports.ts';
-import { staticDetails, staticSummary } from './summary.ts';
+import {
+  type Client,
+  type WorkflowClient,
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowStartOptions,
+} from '@temporalio/client';
 import { attributesOf } from '../workflows/attributes.ts';
 import { CONTINUATION_TYPE, type ContinuationOptions, type ContinuationStart } from '../workflows/messages.ts';
+import type { Stored } from './ports.ts';
+import { isTerminal } from './record.ts';
+import { staticDetails, staticSummary } from './summary.ts';
 
 /** How continuations are started; the same for clients and maintenance of one deployment. */
 export interface StartOptions {
@@ -37,7 +42,9 @@ export function createStarter(client: Client, options: StartOptions, warn: (mess
         if (error instanceof WorkflowExecutionAlreadyStartedError) return 'ended';
         if (!attributes || !isUnregisteredAttribute(error)) throw error;
         attributes = false;
-        warn('Search attributes are not registered in this namespace: continuations start without them. Register them with ensureSearchAttributes.');
+        warn(
+          'Search attributes are not registered in this namespace: continuations start without them. Register them with ensureSearchAttributes.',
+        );
         return this.start(stored);
       }
       return 'running';
@@ -57,7 +64,12 @@ function optionsOf({ record, receiptsHead }: Stored, options: StartOptions, attr
     heartbeatTimeoutMs: options.heartbeatTimeoutMs,
     ...(options.turnTaskQueue && { turnTaskQueue: options.turnTaskQueue }),
   };
-  const start: ContinuationStart = { question: record.suspension.question, record, receiptsHead, options: continuationOptions };
+  const start: ContinuationStart = {
+    question: record.suspension.question,
+    record,
+    receiptsHead,
+    options: continuationOptions,
+  };
   return {
     workflowId: record.id,
     taskQueue: options.taskQueue,
@@ -71,6 +83,7 @@ function optionsOf({ record, receiptsHead }: Stored, options: StartOptions, attr
 }
 
 function isUnregisteredAttribute(error: unknown): boolean {
-  const text = error instanceof Error ? `${error.message} ${error.cause instanceof Error ? error.cause.message : ''}` : '';
+  const text =
+    error instanceof Error ? `${error.message} ${error.cause instanceof Error ? error.cause.message : ''}` : '';
   return /no mapping defined|search attribute/i.test(text);
 }

@@ -7,7 +7,10 @@ const MAX_DETAILS = 4096;
 
 /** One line without markup characters, at most 200 characters. */
 export function line(text: string): string {
-  const plain = text.replace(/[\p{C}\s]+/gu, ' ').replace(/[<>*_`#[\]$\\|~]/g, '').trim();
+  const plain = text
+    .replace(/[\p{C}\s]+/gu, ' ')
+    .replace(/[<>*_`#[\]$\\|~]/g, '')
+    .trim();
   const points = [...plain];
   return points.length <= MAX_LINE ? plain : `${points.slice(0, MAX_LINE - 1).join('')}…`;
 }
@@ -65,7 +68,10 @@ export function exampleAnswer({ waitFor, suspension, answers }: ContinuationReco
 function exampleTrigger(waitFor: WaitCondition): object {
   switch (waitFor.type) {
     case 'user_reply':
-      return { message: { text: 'your reply' }, ...(waitFor.correlationKey && { correlationKey: waitFor.correlationKey }) };
+      return {
+        message: { text: 'your reply' },
+        ...(waitFor.correlationKey && { correlationKey: waitFor.correlationKey }),
+      };
     case 'approval_resolution':
       return { approvalId: waitFor.approvalId, decision: 'approved' };
     case 'external_result':
@@ -82,11 +88,15 @@ function exampleTrigger(waitFor: WaitCondition): object {
 /** What changes over the life of a continuation. */
 export function currentDetails(record: ContinuationRecord): string {
   const answer = record.answers.at(-1);
-  const by = answer && `${answer.decision ?? answer.type} by ${answer.subject} over ${answer.channel} at ${minutes(answer.receivedAt)}`;
+  const by =
+    answer &&
+    `${answer.decision ?? answer.type} by ${answer.subject} over ${answer.channel} at ${minutes(answer.receivedAt)}`;
   const parts = [
     `Status **${record.status}**${record.terminalReason ? ` ${literal(record.terminalReason)}` : ''}`,
     ...(by ? [`Last answer ${literal(by)}`] : []),
-    ...(record.resume?.uncertain ? [`**The outcome of ${literal(record.resume.turnId)} is unknown** ${literal(record.resume.uncertain.message)}`] : []),
+    ...(record.resume?.uncertain
+      ? [`**The outcome of ${literal(record.resume.turnId)} is unknown** ${literal(record.resume.uncertain.message)}`]
+      : []),
   ];
   if (record.status === 'pending') {
     parts.push(`Waits for ${literal(waitInWords(record.waitFor))}`, literal(record.suspension.question.slice(0, 1000)));

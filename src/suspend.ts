@@ -1,11 +1,18 @@
 /** Turns a resumable result into the description of a pause: wait condition, question, digests, and the content to store. */
 import { isUtf8 } from 'node:buffer';
-import type { NewSuspension } from './events.ts';
 import { digestBytes, digestJson, digestText } from './digest.ts';
+import type { NewSuspension } from './events.ts';
 import { newSuspensionId, newWakeUpId } from './ids.ts';
 import type { Json, JsonObject } from './json.ts';
 import { formatPath, jsonFault, textFault, unicodeFault } from './json.ts';
-import { type ContentRef, PendingCall, type Refused, type ResumableOutcome, type ResumableResult, type WaitCondition } from './schema.ts';
+import {
+  type ContentRef,
+  PendingCall,
+  type Refused,
+  type ResumableOutcome,
+  type ResumableResult,
+  type WaitCondition,
+} from './schema.ts';
 import { deriveWait } from './wait.ts';
 
 /** Bytes to store and the reference by which they are found again. */
@@ -36,7 +43,10 @@ const STOP_REASON: Record<ResumableOutcome, string> = {
  * Describes the pause of turn `turnId` at `at`. `metadata` is the creator's and is searched last; a re-pend has none (C9).
  * Refused as `invalid_input` when the result holds nothing to wait for.
  */
-export function describePause(result: ResumableResult, turn: { turnId: string; at: string; metadata?: JsonObject | undefined }): Pause | Refused {
+export function describePause(
+  result: ResumableResult,
+  turn: { turnId: string; at: string; metadata?: JsonObject | undefined },
+): Pause | Refused {
   const { continuation } = result;
   const state = contentOfState(continuation.state);
   const values = jsonOf(state);
@@ -57,38 +67,47 @@ export function describePause(result: ResumableResult, turn: { turnId: string; a
   const pending = pendingCalls(values, contents);
   const unusable = whyUnusable(pending, values);
   if (unusable) return unusable;
-  const fullQuestion = questionOf(values, result, pending, wait.waitFor);
-  const question = clip(fullQuestion);
-  const questionRef = question === fullQuestion ? undefined : contentOf(Buffer.from(fullQuestion), 'text/plain; charset=utf-8');
-  if (questionRef) contents.push(questionRef);
-  const type = CONTINUATION_TYPE[result.outcome];
-  const { turnId, at } = turn;
-  return {
-    contents,
-    asked: {
-      ok: true,
-      waitFor: wait.waitFor,
-      stopReason: result.stopReason ?? STOP_REASON[result.outcome],
-      continuation: {
-        id: continuation.id ?? `${turnId}:${type}`,
-        type: continuation.type ?? type,
-        createdAt: continuation.createdAt ?? at,
-        turnId: continuation.turnId ?? turnId,
-        resumeToken: continuation.resumeToken ?? `${turnId}:${type}:${at}`,
-        ...(continuation.sessionId && { sessionId: continuation.sessionId }),
-        ...(continuation.metadata && { metadata: continuation.metadata }),
-      },
-      suspension: {
-        id: newSuspensionId(),
-        question,
-        ...(questionRef && { questionRef: questionRef.ref }),
-        pending,
-        state: state.ref,
-        digest: digestJson({ question: fullQuestion, waitFor: wait.waitFor, pending }),
-        createdAt: at,
-      },
+  const question = questionOf(values, result, pending, wait.waitFor);
+  const asked: NewSuspension = {
+    ok: true,
+    waitFor: wait.waitFor,
+    stopReason: result.stopReason ?? STOP_REASON[result.outcome],
+    continuation: payloadOf(result, turn),
+    suspension: {
+      id: newSuspensionId(),
+      ...inlineOrReference(question, contents),
+      pending,
+      state: state.ref,
+      digest: digestJson({ question, waitFor: wait.waitFor, pending }),
+      createdAt: turn.at,
     },
   };
+  return { contents, asked };
+}
+
+/** The harness's continuation without its state; what the harness left out is derived as 002's own harness does. */
+function payloadOf({ outcome, continuation }: ResumableResult, { turnId, at }: { turnId: string; at: string }) {
+  const type = CONTINUATION_TYPE[outcome];
+  return {
+    id: continuation.id ?? `${turnId}:${type}`,
+    type: continuation.type ?? type,
+    createdAt: continuation.createdAt ?? at,
+    turnId: continuation.turnId ?? turnId,
+    resumeToken: continuation.resumeToken ?? `${turnId}:${type}:${at}`,
+    ...(continuation.sessionId && { sessionId: continuation.sessionId }),
+    ...(continuation.metadata && { metadata: continuation.metadata }),
+  };
+}
+
+function inlineOrReference(
+  text: string,
+  contents: Content[],
+): Pick<NewSuspension['suspension'], 'question' | 'questionRef'> {
+  const question = clip(text);
+  if (question === text) return { question };
+  const content = contentOf(Buffer.from(text), 'text/plain; charset=utf-8');
+  contents.push(content);
+  return { question, questionRef: content.ref };
 }
 
 function invalidState(path: string, message: string): Refused {
@@ -109,7 +128,8 @@ function contentOfState(state: ResumableResult['continuation']['state']): Conten
 
 type Exact = { text: string; mediaType: string } | { bytes: Uint8Array; mediaType: string };
 function isExact(state: unknown): state is Exact {
-  if (typeof state !== 'object' || state === null || Object.keys(state).length !== 2 || !('mediaType' in state)) return false;
+  if (typeof state !== 'object' || state === null || Object.keys(state).length !== 2 || !('mediaType' in state))
+    return false;
   return ('text' in state && typeof state.text === 'string') || ('bytes' in state && state.bytes instanceof Uint8Array);
 }
 
@@ -117,7 +137,8 @@ function isExact(state: unknown): state is Exact {
 export function stateOf(content: Content): unknown {
   const { mediaType } = content.ref;
   if (mediaType === JSON_TYPE) return JSON.parse(Buffer.from(content.bytes).toString('utf8'));
-  if (mediaType.startsWith('text/') && isUtf8(content.bytes)) return { text: Buffer.from(content.bytes).toString('utf8'), mediaType };
+  if (mediaType.startsWith('text/') && isUtf8(content.bytes))
+    return { text: Buffer.from(content.bytes).toString('utf8'), mediaType };
   return { bytes: content.bytes, mediaType };
 }
 
@@ -156,16 +177,26 @@ function whyUnusable(pending: PendingCall[], values: Json | undefined): Refused 
   return issue && invalidState(`.request.${formatPath(issue.path)}`, issue.message);
 }
 
-function questionOf(values: Json | undefined, result: ResumableResult, pending: PendingCall[], waitFor: WaitCondition): string {
+function questionOf(
+  values: Json | undefined,
+  result: ResumableResult,
+  pending: PendingCall[],
+  waitFor: WaitCondition,
+): string {
   const asked = objectAt({ values: values ?? null }, 'values')?.question;
   const candidates = [asked, result.assistantMessage?.text, pending.map((call) => call.name).join(', ')];
-  const question = candidates.find((text): text is string => typeof text === 'string' && text !== '' && !textFault(text));
+  const question = candidates.find(
+    (text): text is string => typeof text === 'string' && text !== '' && !textFault(text),
+  );
   return question ?? `Waiting for ${waitFor.type}`;
 }
 
 function clip(text: string): string {
   if (Buffer.byteLength(text) <= MAX_INLINE_TEXT_BYTES) return text;
-  return `${Buffer.from(text).subarray(0, MAX_INLINE_TEXT_BYTES - 4).toString('utf8').replace(/\ufffd+$/, '')}…`;
+  return `${Buffer.from(text)
+    .subarray(0, MAX_INLINE_TEXT_BYTES - 4)
+    .toString('utf8')
+    .replace(/\ufffd+$/, '')}…`;
 }
 
 function objectAt(value: Json | undefined, key: string): JsonObject | undefined {

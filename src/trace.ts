@@ -1,9 +1,15 @@
 /** 002's trace events, filled from a record. */
-import { isTerminal } from './continuation.ts';
+
 import type { Trace, TraceEvent } from './ports.ts';
+import { isTerminal } from './record.ts';
 import type { ContinuationRecord } from './schema.ts';
 
-export function traceOf(type: TraceEvent['type'], record: ContinuationRecord, timestamp: string, code?: string): TraceEvent {
+export function traceOf(
+  type: TraceEvent['type'],
+  record: ContinuationRecord,
+  timestamp: string,
+  code?: string,
+): TraceEvent {
   return {
     type,
     continuationId: record.id,

@@ -8,7 +8,11 @@ export type WaitSources = ReadonlyArray<{ readonly path: string; readonly values
 const MAX_ID_LENGTH = 128;
 
 /** The wait condition of a resumable result, or why there is none. An empty string counts as missing (002 §8). */
-export function deriveWait(outcome: ResumableOutcome, sources: WaitSources, wakeUpId: string): { ok: true; waitFor: WaitCondition } | Refused {
+export function deriveWait(
+  outcome: ResumableOutcome,
+  sources: WaitSources,
+  wakeUpId: string,
+): { ok: true; waitFor: WaitCondition } | Refused {
   switch (outcome) {
     case 'needs_clarification': {
       const correlationKey = find(sources, 'correlationKey');
@@ -17,8 +21,11 @@ export function deriveWait(outcome: ResumableOutcome, sources: WaitSources, wake
       return waits(sources, { type: 'user_reply', correlationKey });
     }
     case 'awaiting_approval': {
-      const approvalId = textAt(sources.slice(0, 1), 'approvalId') ?? requestId(sources) ?? textAt(sources.slice(1), 'approvalId');
-      return approvalId ? waits(sources, { type: 'approval_resolution', approvalId }) : missing(sources, 'approvalId', 'an approval needs an approvalId');
+      const approvalId =
+        textAt(sources.slice(0, 1), 'approvalId') ?? requestId(sources) ?? textAt(sources.slice(1), 'approvalId');
+      return approvalId
+        ? waits(sources, { type: 'approval_resolution', approvalId })
+        : missing(sources, 'approvalId', 'an approval needs an approvalId');
     }
     case 'deferred':
       return deferredWait(sources, wakeUpId);
@@ -36,12 +43,19 @@ function deferredWait(sources: WaitSources, wakeUpId: string): { ok: true; waitF
   const wakeAt = find(sources, 'wakeAt');
   const wakes = wakeAt !== undefined || Boolean(find(sources, 'scheduledWake'));
   const operationId = textAt(sources, 'operationId');
-  if (wakes && operationId) return missing(sources, 'operationId', 'a deferred turn waits for a wake or for an operation, not for both');
+  if (wakes && operationId)
+    return missing(sources, 'operationId', 'a deferred turn waits for a wake or for an operation, not for both');
   if (operationId) return waits(sources, { type: 'external_result', operationId });
-  if (!wakes) return missing(sources, 'operationId', 'a deferred turn needs an operationId, a wakeAt, a scheduledWake or an agent to wait for');
+  if (!wakes)
+    return missing(
+      sources,
+      'operationId',
+      'a deferred turn needs an operationId, a wakeAt, a scheduledWake or an agent to wait for',
+    );
   if (wakeAt === undefined) return waits(sources, { type: 'scheduled_wake', wakeUpId });
   const instant = typeof wakeAt === 'string' ? instantOf(wakeAt) : undefined;
-  if (instant === undefined) return missing(sources, 'wakeAt', 'wakeAt must be an ISO 8601 time with an offset, such as 2026-12-02T09:30:00Z');
+  if (instant === undefined)
+    return missing(sources, 'wakeAt', 'wakeAt must be an ISO 8601 time with an offset, such as 2026-12-02T09:30:00Z');
   return waits(sources, { type: 'scheduled_wake', wakeUpId, wakeAt: instant });
 }
 

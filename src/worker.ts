@@ -1,9 +1,16 @@
 /** The worker: runs continuations, turns and deliveries, and sees to it that maintenance runs. */
-import { fileURLToPath } from 'node:url';
+
 import { hostname } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { PayloadCodec } from '@temporalio/common';
-import { bundleWorkflowCode, type NativeConnection, Worker, type WorkerOptions, type WorkflowBundleOption } from '@temporalio/worker';
+import {
+  bundleWorkflowCode,
+  type NativeConnection,
+  Worker,
+  type WorkerOptions,
+  type WorkflowBundleOption,
+} from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { MAINTENANCE_TYPE } from '../workflows/messages.ts';
 import { DEFAULT_HEARTBEAT_TIMEOUT_MS, DEFAULT_TASK_QUEUE } from './client-options.ts';
@@ -65,7 +72,14 @@ const QUIET = { log: nothing, trace: nothing, debug: nothing, info: nothing, war
 
 /** Creates a Temporal worker; run it with `run()`. Starts the maintenance of its task queue. */
 export async function createWorker(options: ContinuationWorkerOptions): Promise<Worker> {
-  const { connection, namespace = 'default', store, taskQueue = DEFAULT_TASK_QUEUE, payloadCodecs, turnsOnly = false } = options;
+  const {
+    connection,
+    namespace = 'default',
+    store,
+    taskQueue = DEFAULT_TASK_QUEUE,
+    payloadCodecs,
+    turnsOnly = false,
+  } = options;
   const dataConverter = payloadCodecs ? { payloadCodecs } : {};
   const temporal = new Client({ connection, namespace, dataConverter });
   const maintenance = { ...DEFAULT_MAINTENANCE, ...(options.maintenance || undefined) };
@@ -82,7 +96,10 @@ export async function createWorker(options: ContinuationWorkerOptions): Promise<
     console.warn,
   );
   const { delivery, trace } = options;
-  const activities = createActivities({ store, temporal, starter, delivery, trace, identity, harnessFor: harnessFor(options.harness) }, maintenance);
+  const activities = createActivities(
+    { store, temporal, starter, delivery, trace, identity, harnessFor: harnessFor(options.harness) },
+    maintenance,
+  );
   const worker = await Worker.create({
     connection,
     namespace,
@@ -102,7 +119,9 @@ export async function createWorker(options: ContinuationWorkerOptions): Promise<
   return worker;
 }
 
-function harnessFor(harness: ContinuationWorkerOptions['harness']): (assistantId: string) => Harness | ContinuationError {
+function harnessFor(
+  harness: ContinuationWorkerOptions['harness'],
+): (assistantId: string) => Harness | ContinuationError {
   if (isHarness(harness)) return () => harness;
   return (assistantId) =>
     (Object.hasOwn(harness, assistantId) ? harness[assistantId] : undefined) ??
@@ -113,7 +132,11 @@ function isHarness(harness: ContinuationWorkerOptions['harness']): harness is Ha
   return 'runResumedTurn' in harness && typeof harness.runResumedTurn === 'function';
 }
 
-async function startMaintenance(temporal: Client, taskQueue: string, { intervalMs }: MaintenanceSettings): Promise<void> {
+async function startMaintenance(
+  temporal: Client,
+  taskQueue: string,
+  { intervalMs }: MaintenanceSettings,
+): Promise<void> {
   try {
     await temporal.workflow.start(MAINTENANCE_TYPE, {
       workflowId: `continuation-maintenance:${taskQueue}`,

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isTerminal, MAX_EXTENSIONS, next, step, winnerOf } from '../src/continuation.ts';
+import { MAX_EXTENSIONS, next, step } from '../src/continuation.ts';
+import { isTerminal, winnerOf } from '../src/record.ts';
 import { digestJson } from '../src/digest.ts';
 import type { ContinuationEvent, Step } from '../src/events.ts';
 import {

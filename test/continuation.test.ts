@@ -1,14 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import {
-  DEFAULT_BOUNDS,
-  DEFAULT_TTL,
-  isTerminal,
-  MAX_EXTENSIONS,
-  next,
-  resolution,
-  step,
-  winnerOf,
-} from '../src/continuation.ts';
+import { MAX_EXTENSIONS, next, step } from '../src/continuation.ts';
+import { DEFAULT_BOUNDS } from '../src/first-record.ts';
+import { DEFAULT_TTL, isTerminal, resolution, winnerOf } from '../src/record.ts';
 import type { Answered, ContinuationEvent } from '../src/events.ts';
 import { ContinuationRecord, type RefusalCode, type TerminalReason, type WaitCondition } from '../src/schema.ts';
 import * as b from './support/builders.ts';

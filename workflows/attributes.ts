@@ -1,5 +1,5 @@
 /** Search attributes that tell continuations apart in the UI; never text of users. */
-import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
+import { defineSearchAttributeKey, type SearchAttributePair, SearchAttributeType } from '@temporalio/common';
 import type { ContinuationRecord } from '../src/schema.ts';
 
 export const statusAttribute = defineSearchAttributeKey('ContinuationStatus', SearchAttributeType.KEYWORD);

@@ -14,13 +14,13 @@ import type { ContinuationRecord, ResumeTrigger, ResumingRecord } from '../src/s
 import { timerSummary } from '../src/summary.ts';
 import { createEffects, type Effects } from './effects.ts';
 import { drained, registerHandlers } from './handlers.ts';
-import { createLife, type Life, now } from './life.ts';
+import { Life, now } from './life.ts';
 import type { ContinuationOutcome } from './messages.ts';
 import { readStart } from './read.ts';
 
 export async function continuation(given: unknown): Promise<ContinuationOutcome> {
   const start = readStart(given);
-  const life = createLife(start);
+  const life = new Life(start);
   registerHandlers(life, start.options);
   // Cancellation from the Temporal UI is a stop like any other; the workflow still ends by its own rules.
   CancellationScope.current().cancelRequested.catch(() => life.stop({ reason: 'cancelled_by_user' }));
@@ -29,14 +29,14 @@ export async function continuation(given: unknown): Promise<ContinuationOutcome>
 
 async function live(life: Life, effects: Effects, announceFirst: boolean): Promise<ContinuationOutcome> {
   let opened = announceFirst ? undefined : life.record.suspension.id;
-  let opening: Promise<unknown> = Promise.resolve();
+  const opening: Promise<void>[] = [];
   for (;;) {
     const todo = next(life.record);
     switch (todo.do) {
       case 'wait':
         if (opened !== life.record.suspension.id) {
           opened = life.record.suspension.id;
-          opening = effects.open(life.record).catch((error) => log.error('The question could not be announced', { error }));
+          opening.push(open(life, effects));
         }
         await waitUntil(life, todo);
         break;
@@ -52,12 +52,21 @@ async function live(life: Life, effects: Effects, announceFirst: boolean): Promi
         break;
       case 'finish':
         if (!life.committed) life.adopt(await effects.project(life.record));
-        await opening;
+        await Promise.all(opening);
         await drained();
         return outcomeOf(life);
       default:
         return todo satisfies never;
     }
+  }
+}
+
+/** Makes a new question visible while its answer may already be on the way. */
+async function open(life: Life, effects: Effects): Promise<void> {
+  try {
+    await effects.open(life.record);
+  } catch (error) {
+    log.error('The question could not be announced', { error });
   }
 }
 
@@ -99,17 +108,15 @@ async function interruptible(
   effect: (record: ResumingRecord) => Promise<Committed>,
 ): Promise<void> {
   const scope = new CancellationScope();
-  const settled = life.onStop(() => scope.cancel());
+  const record = life.record as ResumingRecord;
   try {
-    const { record } = life;
-    life.adopt(await scope.run(() => effect(record as ResumingRecord)));
+    const cancel = () => scope.cancel();
+    life.adopt(await life.interruptible(cancel, () => scope.run(() => effect(record))));
   } catch (error) {
     if (!isCancellation(error)) {
       log.error('An activity failed for good; the turn is closed', { error });
       life.stop({ reason: 'resume_runtime_error' });
     }
-  } finally {
-    settled();
   }
   if (life.stopRequest) await close(life, effects, turnId);
 }
@@ -118,13 +125,18 @@ async function close(life: Life, effects: Effects, turnId: string): Promise<void
   const stop = life.stopRequest;
   if (!stop) return;
   life.adopt(await effects.closeTurn({ ...stop, record: life.record, turnId }));
-  life.takeStop();
+  life.stopTaken();
   // The turn may have ended first and asked again; then the stop meets the new question.
   if (life.record.status === 'pending') life.stop(stop);
 }
 
 /** Consent goes stale: with a start window, an answer whose turn has not started by then expires (001). */
-async function runTurn(life: Life, effects: Effects, record: ResumingRecord, startBy: string | undefined): Promise<Committed> {
+async function runTurn(
+  life: Life,
+  effects: Effects,
+  record: ResumingRecord,
+  startBy: string | undefined,
+): Promise<Committed> {
   if (!startBy) return effects.runTurn(record);
   const window = new CancellationScope();
   const turn = new CancellationScope();

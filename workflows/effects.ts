@@ -22,13 +22,20 @@ export function createEffects(options: ContinuationOptions): Effects {
   /** A write to the database: retried until it is done. */
   const writing = (name: string, summary: string) => {
     calls += 1;
-    return proxyActivities<Activities>({ activityId: `${name}-${calls}`, summary: line(summary), startToCloseTimeout: 60_000, retry });
+    return proxyActivities<Activities>({
+      activityId: `${name}-${calls}`,
+      summary: line(summary),
+      startToCloseTimeout: 60_000,
+      retry,
+    });
   };
   return {
     runTurn(record) {
       const turn = proxyActivities<Activities>({
         activityId: `turn-${record.bounds.resumeAttempts}`,
-        summary: line(`Turn ${record.bounds.resumeAttempts}: ${record.answers.at(-1)?.type} by ${record.answers.at(-1)?.subject}`),
+        summary: line(
+          `Turn ${record.bounds.resumeAttempts}: ${record.answers.at(-1)?.type} by ${record.answers.at(-1)?.subject}`,
+        ),
         ...(options.turnTaskQueue && { taskQueue: options.turnTaskQueue }),
         heartbeatTimeout: options.heartbeatTimeoutMs,
         // Not a limit on the turn, which has its own: leaves a day for a database that is down when it ends.
@@ -39,7 +46,8 @@ export function createEffects(options: ContinuationOptions): Effects {
       });
       return turn.runTurn({ record, now: now() });
     },
-    closeTurn: (input) => writing('close', `Close ${input.turnId}: ${input.reason}`).closeTurn({ ...input, now: now() }),
+    closeTurn: (input) =>
+      writing('close', `Close ${input.turnId}: ${input.reason}`).closeTurn({ ...input, now: now() }),
     deliver(record) {
       const delivery = proxyActivities<Activities>({
         activityId: `deliver-${record.bounds.resumeAttempts}`,
@@ -52,7 +60,8 @@ export function createEffects(options: ContinuationOptions): Effects {
       });
       return delivery.deliver({ record, now: now() });
     },
-    open: (record) => writing('open', `Ask for ${waitInWords(record.waitFor)}`).open({ record, announce: options.announce }),
+    open: (record) =>
+      writing('open', `Ask for ${waitInWords(record.waitFor)}`).open({ record, announce: options.announce }),
     project: (record) => writing('project', `Record: ${record.terminalReason ?? record.status}`).project({ record }),
   };
 }

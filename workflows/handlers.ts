@@ -1,21 +1,23 @@
-/** Messages of a continuation: every answer is decided here, synchronously (C3). */
+/** Messages of a continuation. Every answer is decided here, synchronously, on the record of that moment (C3). */
 import {
   allHandlersFinished,
   CancellationScope,
   condition,
-  currentUpdateInfo,
   log,
   setDefaultSignalHandler,
   setHandler,
 } from '@temporalio/workflow';
-import { step, winnerOf } from '../src/continuation.ts';
-import type { Answered } from '../src/events.ts';
-import { readMessage, senderOf, WAIT_TYPES } from '../src/message.ts';
-import type { Answer, Refusal, WaitType } from '../src/schema.ts';
+import { step } from '../src/continuation.ts';
+import type { ContinuationEvent, Step } from '../src/events.ts';
+import { WAIT_TYPES } from '../src/message.ts';
+import { winnerOf } from '../src/record.ts';
+import type { Answer, ContinuationRecord, Refusal, WaitType } from '../src/schema.ts';
 import { type Life, now } from './life.ts';
 import {
+  type Accepted,
   answerSignals,
   type ContinuationOptions,
+  type ContinuationStatusView,
   extendUpdate,
   recordQuery,
   resumeUpdate,
@@ -23,129 +25,101 @@ import {
   stopSignal,
   stopUpdate,
 } from './messages.ts';
-import { failureOf, invalid, readDeadline, readStop } from './read.ts';
-
-type Read<T> = ({ ok: true } & T) | { ok: false; refusal: Refusal };
+import { failureOf, type Read, readAnswer, readExtension, readStop } from './read.ts';
 
 export function registerHandlers(life: Life, options: ContinuationOptions): void {
-  const fail = (refused: { ok: false; refusal: Refusal }) => failureOf(refused, life.record);
+  const answer = decidedAtOnce(life, (given) => readAnswer(given, options));
+  setHandler(resumeUpdate, (given) => accepted(answer.handler(given)), {
+    description: 'Answer with any trigger: {"trigger": {"type": "user_reply", "message": {"text": "…"}}}',
+    validator: answer.validator,
+  });
+  const extension = decidedAtOnce(life, readExtension);
+  setHandler(extendUpdate, (given) => ({ record: extension.handler(given) }), {
+    description: 'Move the deadline later: {"expiresAt": "2026-12-24T18:00:00Z"}',
+    validator: extension.validator,
+  });
+  setHandler(stopUpdate, (given) => stopAndWait(life, given), {
+    description: STOP_DESCRIPTION,
+    validator: (given) => {
+      const stop = readStop(given);
+      if (!stop.ok) throw failureOf(stop, life.record);
+    },
+  });
+  registerSignals(life, options);
+  setHandler(recordQuery, () => life.record, { description: 'The whole record' });
+  setHandler(statusQuery, () => statusOf(life), {
+    description: 'What it waits for, until when, and the last signals that were refused',
+  });
+}
 
-  const readAnswer = (given: unknown, signal?: WaitType): Read<{ event: Answered }> => {
-    const message = readMessage(given, signal);
-    if (!message.ok) return invalid(message.path, message.message);
-    if (!message.value.stamp && !options.directMessages) {
-      return { ok: false, refusal: { code: 'not_authorized', message: 'this continuation is answered through the client only' } };
-    }
-    const at = now();
-    const answer = senderOf(message.value, at, currentUpdateInfo()?.id);
-    return { ok: true, event: { type: 'answered', at, message: message.value, answer } };
+/** An update that is decided at once: its validator refuses without a trace, its handler decides again. */
+function decidedAtOnce(life: Life, read: (given: unknown) => Read<ContinuationEvent>) {
+  const decide = (given: unknown, by: (event: ContinuationEvent) => Step): ContinuationRecord => {
+    const event = read(given);
+    const result = event.ok ? by(event.value) : event;
+    if (!result.ok) throw failureOf(result, life.record);
+    return result.record;
   };
+  return {
+    handler: (given: unknown) => decide(given, (event) => life.apply(event)),
+    validator: (given: unknown): void => {
+      decide(given, (event) => step(life.record, event));
+    },
+  };
+}
 
-  setHandler(
-    resumeUpdate,
-    (given) => {
-      const read = readAnswer(given);
-      if (!read.ok) throw fail(read);
-      const result = life.apply(read.event);
-      if (!result.ok) throw failureOf(result, life.record);
-      return { outcome: 'accepted', answer: winnerOf(result.record.answers.at(-1) as Answer), record: result.record };
-    },
-    {
-      description: 'Answer with any trigger: {"trigger": {"type": "user_reply", "message": {"text": "…"}}}',
-      validator(given) {
-        const read = readAnswer(given);
-        if (!read.ok) throw fail(read);
-        const result = step(life.record, read.event);
-        if (!result.ok) throw failureOf(result, life.record);
-      },
-    },
-  );
-  setHandler(
-    stopUpdate,
-    async (given) => {
-      const read = readStop(given);
-      if (!read.ok) throw fail(read);
-      life.stop(read.stop);
-      await CancellationScope.nonCancellable(() => condition(() => life.stopRequest === undefined));
-      return { record: life.record };
-    },
-    {
-      description: 'Stop with a terminal reason: {"reason": "cancelled_by_user"}',
-      validator(given) {
-        const read = readStop(given);
-        if (!read.ok) throw fail(read);
-      },
-    },
-  );
-  setHandler(
-    extendUpdate,
-    (given) => {
-      const read = readDeadline(given);
-      if (!read.ok) throw fail(read);
-      const result = life.apply({ type: 'extended', at: now(), expiresAt: read.expiresAt });
-      if (!result.ok) throw failureOf(result, life.record);
-      return { record: result.record };
-    },
-    {
-      description: 'Move the deadline later: {"expiresAt": "2026-12-24T18:00:00Z"}',
-      validator(given) {
-        const read = readDeadline(given);
-        if (!read.ok) throw fail(read);
-        const result = step(life.record, { type: 'extended', at: now(), expiresAt: read.expiresAt });
-        if (!result.ok) throw failureOf(result, life.record);
-      },
-    },
-  );
+function accepted(record: ContinuationRecord): Accepted {
+  return { outcome: 'accepted', answer: winnerOf(record.answers.at(-1) as Answer), record };
+}
 
-  /** A signal has nobody to tell: what is refused is kept for the status query and the result (C15). */
+/** The one asynchronous handler: a running turn is first closed under its lock (C6). */
+async function stopAndWait(life: Life, given: unknown): Promise<{ record: ContinuationRecord }> {
+  const stop = readStop(given);
+  if (!stop.ok) throw failureOf(stop, life.record);
+  life.stop(stop.value);
+  await CancellationScope.nonCancellable(() => condition(() => life.stopRequest === undefined));
+  return { record: life.record };
+}
+
+/** A signal handler never throws: that would fail the workflow. What it refuses is kept where people can see it (C15). */
+function registerSignals(life: Life, options: ContinuationOptions): void {
   const refused = (signal: string, given: unknown, refusal: Refusal): void => {
-    const messageId = (given as { messageId?: unknown } | null | undefined)?.messageId;
     log.warn('Signal refused', { signal, code: refusal.code });
-    life.noteRefused({ signal, at: now(), refusal, ...(typeof messageId === 'string' && { messageId: messageId.slice(0, 128) }) });
+    const messageId = (given as { messageId?: unknown } | null | undefined)?.messageId;
+    const named = typeof messageId === 'string' && { messageId: messageId.slice(0, 128) };
+    life.noteRefused({ signal, at: now(), refusal, ...named });
   };
   for (const type of WAIT_TYPES) {
-    setHandler(
-      answerSignals[type],
-      (given) => {
-        const read = readAnswer(given, type);
-        const result = read.ok ? life.apply(read.event) : read;
-        if (!result.ok && result.refusal) refused(type, given, result.refusal);
-      },
-      { description: SIGNAL_DESCRIPTIONS[type] },
-    );
+    const answer = (given: unknown): void => {
+      const event = readAnswer(given, options, type);
+      const result = event.ok ? life.apply(event.value) : event;
+      if (!result.ok && result.refusal) refused(type, given, result.refusal);
+    };
+    setHandler(answerSignals[type], answer, { description: ANSWER_DESCRIPTIONS[type] });
   }
-  setHandler(
-    stopSignal,
-    (given) => {
-      const read = readStop(given);
-      if (read.ok) life.stop(read.stop);
-      else refused('stop', given, read.refusal);
-    },
-    { description: 'Stop with a terminal reason: {"reason": "cancelled_by_user"}' },
-  );
-  setDefaultSignalHandler((name) => {
-    refused(name, undefined, { code: 'invalid_input', message: 'no such signal' });
-  });
+  const stop = (given: unknown): void => {
+    const request = readStop(given);
+    if (request.ok) life.stop(request.value);
+    else refused('stop', given, request.refusal);
+  };
+  setHandler(stopSignal, stop, { description: STOP_DESCRIPTION });
+  setDefaultSignalHandler((name) => refused(name, undefined, { code: 'invalid_input', message: 'no such signal' }));
+}
 
-  setHandler(recordQuery, () => life.record, { description: 'The whole record' });
-  setHandler(
-    statusQuery,
-    () => {
-      const { status, suspension, waitFor, bounds } = life.record;
-      const { refusedSignals } = life;
-      return { status, question: suspension.question, waitFor, ...(bounds.expiresAt && { expiresAt: bounds.expiresAt }), refusedSignals };
-    },
-    { description: 'What it waits for, until when, and the last signals that were refused' },
-  );
+function statusOf({ record, refusedSignals }: Life): ContinuationStatusView {
+  const { status, suspension, waitFor, bounds } = record;
+  const expiry = bounds.expiresAt && { expiresAt: bounds.expiresAt };
+  return { status, question: suspension.question, waitFor, ...expiry, refusedSignals };
 }
 
 /** Every update has been answered; a workflow must not end before. */
 export const drained = (): Promise<void> => condition(allHandlersFinished);
 
-const SIGNAL_DESCRIPTIONS: Record<WaitType, string> = {
+const STOP_DESCRIPTION = 'Stop with a terminal reason: {"reason": "cancelled_by_user"}';
+const ANSWER_DESCRIPTIONS: Record<WaitType, string> = {
   user_reply: 'A reply: {"message": {"text": "…"}}',
   approval_resolution: 'A decision: {"approvalId": "…", "decision": "approved"} or "denied"',
   external_result: 'A result: {"operationId": "…", "payload": …}',
-  agent_reply: 'Another agent\'s answer: {"replyWith": "…", "performative": "inform", "content": …}',
+  agent_reply: 'Answer of another agent: {"replyWith": "…", "performative": "inform", "content": …}',
   scheduled_wake: 'A wake: {"wakeUpId": "…"}',
 };

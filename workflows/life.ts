@@ -1,8 +1,9 @@
 /** The record of a running continuation: the only place where the workflow changes it. */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { Committed } from '../activities/contract.ts';
-import { isTerminal, step } from '../src/continuation.ts';
+import { step } from '../src/continuation.ts';
 import type { ContinuationEvent, Step } from '../src/events.ts';
+import { isTerminal } from '../src/record.ts';
 import type { ContinuationRecord } from '../src/schema.ts';
 import { currentDetails } from '../src/summary.ts';
 import { attributesOf, shownStatus } from './attributes.ts';
@@ -13,96 +14,96 @@ const MAX_REFUSED_SIGNALS = 20;
 /** Workflow time, ISO. */
 export const now = (): string => new Date().toISOString();
 
-export interface Life {
-  readonly record: ContinuationRecord;
-  readonly receiptsHead: string;
-  /** The row knows this record: an activity committed it, or started from it. */
-  readonly committed: boolean;
-  /** A stop that waits until the running turn or delivery is closed under its lock (C6). */
-  readonly stopRequest: StopRequest | undefined;
-  readonly refusedSignals: readonly RefusedSignal[];
-  /** Applies an event to a record that no activity holds. */
-  apply(event: ContinuationEvent): Step;
-  adopt(committed: Committed): void;
-  /** Stops now if nothing runs; otherwise interrupts what runs and leaves `stopRequest`. */
-  stop(request: StopRequest): void;
-  /** Takes the stop that is waited for, once what ran has been closed. */
-  takeStop(): StopRequest | undefined;
-  /** What to call when a stop interrupts; it returns the function that takes it back. */
-  onStop(interrupt: () => void): () => void;
-  noteRefused(refused: RefusedSignal): void;
-}
+export class Life {
+  #record: ContinuationRecord;
+  #receiptsHead: string;
+  #committed = true;
+  #stopRequest: StopRequest | undefined;
+  #interrupt: (() => void) | undefined;
+  readonly #refusedSignals: RefusedSignal[] = [];
+  readonly #showsAttributes: boolean;
 
-export function createLife({ record: first, receiptsHead: firstHead, options }: ContinuationStart): Life {
-  let record = first;
-  let receiptsHead = firstHead;
-  let committed = true;
-  let stopRequest: StopRequest | undefined;
-  let interrupt: (() => void) | undefined;
-  const refusedSignals: RefusedSignal[] = [];
-
-  const become = (after: ContinuationRecord): void => {
-    const before = record;
-    record = after;
+  constructor({ record, receiptsHead, options }: ContinuationStart) {
+    this.#record = record;
+    this.#receiptsHead = receiptsHead;
+    this.#showsAttributes = options.attributes;
     setCurrentDetails(currentDetails(record));
-    if (options.attributes && isShownDifferently(before, record)) upsertSearchAttributes(attributesOf(record));
-  };
-  const apply = (event: ContinuationEvent): Step => {
-    const result = step(record, event);
-    if (result.ok && result.record !== record) {
-      committed = false;
-      become(result.record);
+  }
+
+  get record(): ContinuationRecord {
+    return this.#record;
+  }
+  get receiptsHead(): string {
+    return this.#receiptsHead;
+  }
+  /** The row knows this record: an activity committed it, or the workflow started from it. */
+  get committed(): boolean {
+    return this.#committed;
+  }
+  /** A stop that waits until the running turn or delivery is closed under its lock (C6). */
+  get stopRequest(): StopRequest | undefined {
+    return this.#stopRequest;
+  }
+  get refusedSignals(): readonly RefusedSignal[] {
+    return this.#refusedSignals;
+  }
+
+  /** Applies an event to a record that no activity holds. */
+  apply(event: ContinuationEvent): Step {
+    const result = step(this.#record, event);
+    if (result.ok && result.record !== this.#record) {
+      this.#committed = false;
+      this.#become(result.record);
     }
     return result;
-  };
-  setCurrentDetails(currentDetails(record));
+  }
 
-  return {
-    get record() {
-      return record;
-    },
-    get receiptsHead() {
-      return receiptsHead;
-    },
-    get committed() {
-      return committed;
-    },
-    get stopRequest() {
-      return stopRequest;
-    },
-    refusedSignals,
-    apply,
-    adopt(given) {
-      committed = true;
-      receiptsHead = given.receiptsHead;
-      become(given.record);
-    },
-    stop(request) {
-      if (record.status !== 'resuming') {
-        apply({ type: 'stopped', at: now(), ...request });
-        return;
-      }
-      const result = step(record, { type: 'stopped', at: now(), ...request });
-      if (result.ok && result.record === record) return;
-      stopRequest ??= request;
-      interrupt?.();
-    },
-    takeStop() {
-      const taken = stopRequest;
-      stopRequest = undefined;
-      return taken;
-    },
-    onStop(given) {
-      interrupt = given;
-      return () => {
-        interrupt = undefined;
-      };
-    },
-    noteRefused(refused) {
-      refusedSignals.push(refused);
-      if (refusedSignals.length > MAX_REFUSED_SIGNALS) refusedSignals.shift();
-    },
-  };
+  /** Takes over what an activity committed, verbatim: a new build and an old one cannot disagree about it. */
+  adopt({ record, receiptsHead }: Committed): void {
+    this.#committed = true;
+    this.#receiptsHead = receiptsHead;
+    this.#become(record);
+  }
+
+  /** Stops now if nothing runs; otherwise interrupts what runs and leaves `stopRequest`. */
+  stop(request: StopRequest): void {
+    const event: ContinuationEvent = { type: 'stopped', at: now(), ...request };
+    if (this.#record.status !== 'resuming') {
+      this.apply(event);
+      return;
+    }
+    const result = step(this.#record, event);
+    if (result.ok && result.record === this.#record) return;
+    this.#stopRequest ??= request;
+    this.#interrupt?.();
+  }
+
+  /** What ran has been closed: nobody waits for the stop any more. */
+  stopTaken(): void {
+    this.#stopRequest = undefined;
+  }
+
+  /** Runs `work`; a stop that comes meanwhile calls `interrupt`. */
+  async interruptible<T>(interrupt: () => void, work: () => Promise<T>): Promise<T> {
+    this.#interrupt = interrupt;
+    try {
+      return await work();
+    } finally {
+      this.#interrupt = undefined;
+    }
+  }
+
+  noteRefused(refused: RefusedSignal): void {
+    this.#refusedSignals.push(refused);
+    if (this.#refusedSignals.length > MAX_REFUSED_SIGNALS) this.#refusedSignals.shift();
+  }
+
+  #become(after: ContinuationRecord): void {
+    const before = this.#record;
+    this.#record = after;
+    setCurrentDetails(currentDetails(after));
+    if (this.#showsAttributes && isShownDifferently(before, after)) upsertSearchAttributes(attributesOf(after));
+  }
 }
 
 function isShownDifferently(before: ContinuationRecord, after: ContinuationRecord): boolean {

@@ -20,7 +20,11 @@ export async function continuationMaintenance(start: MaintenanceStart): Promise<
   for (let pass = 0; pass < PASSES_PER_RUN; pass++) {
     try {
       const report = await maintain();
-      setCurrentDetails(Object.entries(report).map(([name, count]) => `* ${name} ${count}`).join('\n'));
+      setCurrentDetails(
+        Object.entries(report)
+          .map(([name, count]) => `* ${name} ${count}`)
+          .join('\n'),
+      );
     } catch (error) {
       if (isCancellation(error)) throw error;
       log.warn('A maintenance pass failed; the next one tries again', { error });

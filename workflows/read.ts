@@ -1,49 +1,73 @@
-/** Reads what starts, stops and extends a continuation, without trust: anyone can send anything (C15). */
-import { ApplicationFailure } from '@temporalio/workflow';
-import { isTerminal, STATUS_OF } from '../src/continuation.ts';
-import type { Step } from '../src/events.ts';
-import { jsonFault } from '../src/json.ts';
-import type { ContinuationRecord, Refusal, TerminalReason } from '../src/schema.ts';
-import { type ContinuationStart, REPEATED, type StopRequest } from './messages.ts';
+/** Reads what starts, answers, stops and extends a continuation, without trust: anyone can send anything (C15). */
+import { ApplicationFailure, currentUpdateInfo } from '@temporalio/workflow';
+import type { Answered, Extended, Step } from '../src/events.ts';
+import { jsonFault, utf8Length } from '../src/json.ts';
+import { readMessage, senderOf } from '../src/message.ts';
+import { isTerminal, STATUS_OF } from '../src/record.ts';
+import type { ContinuationRecord, Refusal, TerminalReason, WaitType } from '../src/schema.ts';
+import { now } from './life.ts';
+import { type ContinuationOptions, type ContinuationStart, REPEATED, type StopRequest } from './messages.ts';
 
+export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: Refusal };
 type Fields = Record<string, unknown>;
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export function invalid(path: string, message: string): { ok: false; refusal: Refusal } {
-  return { ok: false, refusal: { code: 'invalid_input', message: path ? `${path} ${message}` : message, ...(path && { path }) } };
+const MAX_METADATA_BYTES = 16 * 1024;
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function invalid(path: string, message: string): { ok: false; refusal: Refusal } {
+  const refusal: Refusal = { code: 'invalid_input', message: path ? `${path} ${message}` : message };
+  return { ok: false, refusal: path ? { ...refusal, path } : refusal };
 }
 
 /** The input of the workflow; an undecodable or foreign one fails it at once, or it would wait for ever. */
 export function readStart(given: unknown): ContinuationStart {
   const { record, options } = isObject(given) ? given : {};
-  const known = isObject(record) && record.schemaVersion === 1 && typeof record.id === 'string' && isObject(record.suspension);
-  if (known && isObject(options) && !isTerminal(record as ContinuationRecord)) return given as ContinuationStart;
-  throw ApplicationFailure.nonRetryable('The input is not that of an open continuation: start continuations with the client.', 'invalid_input');
+  const isRecord =
+    isObject(record) && record.schemaVersion === 1 && typeof record.id === 'string' && isObject(record.suspension);
+  if (isRecord && isObject(options) && !isTerminal(record as ContinuationRecord)) return given as ContinuationStart;
+  const message = 'The input is not that of an open continuation: start continuations with the client.';
+  throw ApplicationFailure.nonRetryable(message, 'invalid_input');
 }
 
-export function readStop(given: unknown): { ok: true; stop: StopRequest } | { ok: false; refusal: Refusal } {
+/** An answer, from an update or from the signal named after its wait type. */
+export function readAnswer(given: unknown, options: ContinuationOptions, signal?: WaitType): Read<Answered> {
+  const message = readMessage(given, signal);
+  if (!message.ok) return invalid(message.path, message.message);
+  if (!message.value.stamp && !options.directMessages) {
+    const why = 'this continuation is answered through the client only';
+    return { ok: false, refusal: { code: 'not_authorized', message: why } };
+  }
+  const at = now();
+  const answer = senderOf(message.value, at, currentUpdateInfo()?.id);
+  return { ok: true, value: { type: 'answered', at, message: message.value, answer } };
+}
+
+export function readStop(given: unknown): Read<StopRequest> {
   const { reason, metadata, supersededBy } = isObject(given) ? given : {};
   if (typeof reason !== 'string' || !Object.hasOwn(STATUS_OF, reason)) {
     return invalid('reason', `must be one of ${Object.keys(STATUS_OF).join(', ')}`);
   }
-  if (metadata !== undefined && (!isObject(metadata) || jsonFault(metadata) || JSON.stringify(metadata).length > 16 * 1024)) {
+  if (metadata !== undefined && !isMetadata(metadata)) {
     return invalid('metadata', 'must be a JSON object of at most 16 KiB');
   }
-  return {
-    ok: true,
-    stop: {
-      reason: reason as TerminalReason,
-      ...(metadata !== undefined && { metadata: metadata as NonNullable<StopRequest['metadata']> }),
-      ...(typeof supersededBy === 'string' && { supersededBy }),
-    },
+  const value = {
+    reason: reason as TerminalReason,
+    ...(metadata !== undefined && { metadata }),
+    ...(typeof supersededBy === 'string' && { supersededBy }),
   };
+  return { ok: true, value };
 }
 
-export function readDeadline(given: unknown): { ok: true; expiresAt: string } | { ok: false; refusal: Refusal } {
+function isMetadata(value: unknown): value is NonNullable<StopRequest['metadata']> {
+  return isObject(value) && !jsonFault(value) && utf8Length(JSON.stringify(value)) <= MAX_METADATA_BYTES;
+}
+
+export function readExtension(given: unknown): Read<Extended> {
   const { expiresAt } = isObject(given) ? given : {};
   const instant = typeof expiresAt === 'string' ? Date.parse(expiresAt) : Number.NaN;
   if (Number.isNaN(instant)) return invalid('expiresAt', 'must be an ISO 8601 time');
-  return { ok: true, expiresAt: new Date(instant).toISOString() };
+  return { ok: true, value: { type: 'extended', at: now(), expiresAt: new Date(instant).toISOString() } };
 }
 
 /** How an update tells its caller why not: the code as type, the refusal (with the winner) as details. */
@@ -52,10 +76,6 @@ export function failureOf(result: Exclude<Step, { ok: true }>, record: Continuat
     const { code, message } = result.refusal;
     return ApplicationFailure.create({ type: code, message, nonRetryable: true, details: [result.refusal] });
   }
-  return ApplicationFailure.create({
-    type: REPEATED,
-    message: 'this message was accepted before',
-    nonRetryable: true,
-    details: [result.repeated, record],
-  });
+  const message = 'this message was accepted before';
+  return ApplicationFailure.create({ type: REPEATED, message, nonRetryable: true, details: [result.repeated, record] });
 }

@@ -1,5 +1,6 @@
 /** Records, messages and events in source 002's terms, built by the rules under test, with fixed ids and times. */
-import { type FirstRecordInput, firstRecord, step } from '../../src/continuation.ts';
+import { step } from '../../src/continuation.ts';
+import { type FirstRecordInput, firstRecord } from '../../src/first-record.ts';
 import { digestJson, digestText } from '../../src/digest.ts';
 import type { Answered, ContinuationEvent, NewSuspension, Sender, Step } from '../../src/events.ts';
 import type {

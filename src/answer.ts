@@ -1,0 +1,105 @@
+/**
+ * Whether an answer is accepted: the checks in their order, which is part of the contract (002 §9.1). Pure.
+ *
+ * C1 one winner: an answer is accepted only while `pending`, and every refusal after that carries who won.
+ * C4 in time is in time: an answer counts at the moment it was received, within the suspension's life.
+ */
+import type { Answered, Step } from './events.ts';
+import { changed, end, isPast, isTerminal, refusal, refuse, winnerFor, winnerOf } from './record.ts';
+import type { Answer, ContinuationRecord, Refusal, ResumingRecord, WaitCondition } from './schema.ts';
+
+export function answered(record: ContinuationRecord, event: Answered): Step {
+  const { answer, message } = event;
+  const earlier = record.answers.find((a) => a.subject === answer.subject && a.messageId === answer.messageId);
+  if (earlier?.contentDigest === answer.contentDigest) return { ok: false, repeated: winnerOf(earlier) };
+  if (earlier)
+    return refuse(
+      record,
+      'message_conflict',
+      `message ${answer.messageId} was already used with other content`,
+      earlier,
+    );
+
+  const refusal = whyNotAnswerable(record, event) ?? whyNotMatching(record, event);
+  if (refusal) return { ok: false, refusal };
+
+  const { trigger } = message;
+  const accepted: Answer = { ...answer, suspensionId: record.suspension.id, type: trigger.type, acceptedAt: event.at };
+  if (trigger.type === 'approval_resolution') accepted.decision = trigger.decision;
+  if (trigger.type === 'agent_reply') accepted.decision = trigger.performative;
+  if (accepted.decision === 'denied' && record.bounds.onDenied === 'stop') {
+    return { ok: true, record: end(record, event.at, 'approval_denied', { answers: [...record.answers, accepted] }) };
+  }
+  return accept(record, accepted, event.at);
+}
+
+/** State, suspension and time; the order is part of the contract (002 §9.1). */
+function whyNotAnswerable(record: ContinuationRecord, event: Answered): Refusal | undefined {
+  const { message } = event;
+  const winner = winnerFor(record, message.suspensionId);
+  if (isTerminal(record)) {
+    const code = record.status === 'expired' ? 'expired' : 'already_terminal';
+    return refusal(record, code, `the continuation has ended: ${record.terminalReason}`, winner);
+  }
+  if (record.status !== 'pending') return refusal(record, 'already_resumed', 'this was already answered', winner);
+  if (message.suspensionId === undefined && record.answers.length > 0) {
+    return refusal(record, 'suspension_required', 'the continuation asks again: name the suspension that is answered');
+  }
+  if (message.suspensionId !== undefined && message.suspensionId !== record.suspension.id) {
+    return refusal(record, 'stale_suspension', `suspension ${message.suspensionId} no longer waits`, winner);
+  }
+  if (message.suspensionDigest !== undefined && message.suspensionDigest !== record.suspension.digest) {
+    return refusal(record, 'digest_mismatch', 'what was answered is not what is asked now');
+  }
+  if (isPast(record.bounds, countsAt(record, event.answer.receivedAt, event.at))) {
+    return refusal(record, 'expired', `the time to answer ended at ${record.bounds.expiresAt}`);
+  }
+  return undefined;
+}
+
+function whyNotMatching(record: ContinuationRecord, { message: { trigger } }: Answered): Refusal | undefined {
+  const { waitFor, bounds } = record;
+  if (trigger.type !== waitFor.type) {
+    return refusal(record, 'wrong_trigger', `this continuation waits for ${waitFor.type}, not ${trigger.type}`);
+  }
+  const key = CORRELATION[waitFor.type];
+  const expected = (waitFor as Record<string, unknown>)[key];
+  const received = (trigger as Record<string, unknown>)[key];
+  if (expected !== undefined && received !== expected) {
+    return refusal(record, 'wrong_correlation', `${key} must be ${String(expected)}, not ${String(received)}`);
+  }
+  if (bounds.resumeAttempts >= bounds.maxResumeAttempts) {
+    return refusal(record, 'attempts_exhausted', `all ${bounds.maxResumeAttempts} attempts are used up`);
+  }
+  return undefined;
+}
+
+/** The field that ties a trigger to its wait condition; only `user_reply` may leave it unset. */
+const CORRELATION = {
+  user_reply: 'correlationKey',
+  approval_resolution: 'approvalId',
+  external_result: 'operationId',
+  agent_reply: 'replyWith',
+  scheduled_wake: 'wakeUpId',
+} as const satisfies Record<WaitCondition['type'], string>;
+
+/** C4: not later than handled, not before the suspension began. */
+function countsAt(record: ContinuationRecord, receivedAt: string, now: string): string {
+  if (receivedAt <= record.suspension.createdAt) return record.suspension.createdAt;
+  if (receivedAt < now) return receivedAt;
+  return now;
+}
+
+/** Takes an answer: it uses one attempt and has a turn of its own (002 §9.3). */
+export function accept(record: ContinuationRecord, answer: Answer, at: string): Step {
+  const resumeAttempts = record.bounds.resumeAttempts + 1;
+  const turnId = `${record.id}:resume:${resumeAttempts}`;
+  return changed<ResumingRecord>(record, at, {
+    status: 'resuming',
+    bounds: { ...record.bounds, resumeAttempts },
+    answers: [...record.answers, answer],
+    lineage: [...record.lineage, turnId],
+    resume: { turnId, attempt: 1 },
+    lastResumedAt: at,
+  });
+}
