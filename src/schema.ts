@@ -3,7 +3,7 @@
  * Times are ISO 8601 UTC with milliseconds; durations are milliseconds. Rules live in `continuation.ts`, not here.
  */
 import { z } from 'zod';
-import { type Json, jsonFault, textFault, unicodeFault, utf8Length } from './json.ts';
+import { type Fault, type Json, jsonFault, textFault, unicodeFault, utf8Length } from './json.ts';
 
 export const SCHEMA_VERSION = 1;
 /** Largest metadata of a record, encoded (C12). */
@@ -371,22 +371,28 @@ export const TerminalReason = z.enum([
 ]) satisfies z.ZodType<TerminalRecord['terminalReason']>;
 export type TerminalReason = z.infer<typeof TerminalReason>;
 
+/** State that is kept byte for byte under a media type of its own. */
+export type ExactState = { text: string; mediaType: string } | { bytes: Uint8Array; mediaType: string };
+export function isExactState(state: unknown): state is ExactState {
+  if (typeof state !== 'object' || state === null || !('mediaType' in state)) return false;
+  if (Object.keys(state).length !== 2) return false;
+  return ('text' in state && typeof state.text === 'string') || ('bytes' in state && state.bytes instanceof Uint8Array);
+}
+
+function stateFault(state: unknown): Fault | undefined {
+  if (state === undefined) return { path: [], message: 'is missing' };
+  if (!isExactState(state)) return jsonFault(state, false);
+  const issue = mediaType.safeParse(state.mediaType).error?.issues[0];
+  if (issue) return { path: ['mediaType'], message: issue.message };
+  const message = 'text' in state ? unicodeFault(state.text) : undefined;
+  return message === undefined ? undefined : { path: ['text'], message };
+}
+
 /** The harness's own state: a JSON value, or exact text or bytes with their media type. */
-const exactText = z.strictObject({ text: z.string(), mediaType });
-const State = z
-  .union([
-    exactText,
-    z.strictObject({ bytes: z.instanceof(Uint8Array), mediaType }),
-    z.unknown().superRefine((value, context) => {
-      const fault = value === undefined ? { path: [], message: 'is missing' } : jsonFault(value, false);
-      if (fault) context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message });
-    }),
-  ])
-  .superRefine((value, context) => {
-    const exact = exactText.safeParse(value);
-    const fault = exact.success ? unicodeFault(exact.data.text) : undefined;
-    if (fault) context.addIssue({ code: 'custom', path: ['text'], message: fault });
-  });
+const State = z.unknown().superRefine((state, context) => {
+  const fault = stateFault(state);
+  if (fault) context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message });
+});
 
 const assistantMessage = z.strictObject({ text, format: id.optional() });
 const resultBase = {

@@ -7,6 +7,7 @@ import type { Json, JsonObject } from './json.ts';
 import { formatPath, jsonFault, textFault, unicodeFault } from './json.ts';
 import {
   type ContentRef,
+  isExactState,
   PendingCall,
   type Refused,
   type ResumableOutcome,
@@ -120,17 +121,10 @@ export function contentOf(bytes: Uint8Array, mediaType: string): Content {
 
 /** The state exactly as it was given; a JSON value as its encoding. */
 function contentOfState(state: ResumableResult['continuation']['state']): Content {
-  if (isExact(state)) {
+  if (isExactState(state)) {
     return contentOf('text' in state ? Buffer.from(state.text) : state.bytes, state.mediaType);
   }
   return contentOf(Buffer.from(JSON.stringify(state)), JSON_TYPE);
-}
-
-type Exact = { text: string; mediaType: string } | { bytes: Uint8Array; mediaType: string };
-function isExact(state: unknown): state is Exact {
-  if (typeof state !== 'object' || state === null || Object.keys(state).length !== 2 || !('mediaType' in state))
-    return false;
-  return ('text' in state && typeof state.text === 'string') || ('bytes' in state && state.bytes instanceof Uint8Array);
 }
 
 /** Stored state as the harness gets it back: JSON parsed, text and bytes as they were given. */
