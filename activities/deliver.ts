@@ -17,129 +17,118 @@ import type { Activities } from './contract.ts';
 import type { ActivityDeps } from './deps.ts';
 import { classify, retryDelayMs, tryAgain } from './failure.ts';
 import { whileHeartbeating } from './heartbeat.ts';
+import { persistently } from './persistently.ts';
 
 type Fresh = Extract<DeliveryBegun, { found: 'fresh' }>;
-type DeliveryEnd =
-  | Omit<Extract<ContinuationEvent, { type: 'delivered' }>, 'type' | 'deliveryId'>
-  | { at: string; uncertain: string };
+type Delivered = Extract<ContinuationEvent, { type: 'delivered' }>;
+type Outcome = Omit<Delivered, 'type' | 'deliveryId' | 'at'> | { readonly uncertain: string };
+
+/** One execution of the activity: which delivery, by which token, on which clock. */
+interface Execution {
+  readonly deliveryId: string;
+  readonly continuationId: string;
+  readonly token: string;
+  readonly clock: () => string;
+}
 
 export function createDeliver(deps: ActivityDeps): Activities['deliver'] {
-  return async ({ record, now }) => {
-    if (record.status !== 'resuming')
+  return ({ record, now }) => {
+    if (record.status !== 'resuming') {
       throw ApplicationFailure.nonRetryable('only a finished turn has a follow-up', 'invalid_input');
-    const clock = createClock(now);
-    const token = newToken();
-    const deliveryId = record.resume.turnId;
-    const begun = await deps.store.beginDelivery({
-      deliveryId,
-      continuationId: record.id,
-      token,
-      at: clock(),
-      idempotent: deps.delivery?.idempotent === true,
-    });
-    const end = (from: ResumingRecord, ending: DeliveryEnd) => endDelivery(deps, from, token, ending);
-    switch (begun.found) {
-      case 'finished':
-        return begun;
-      case 'gone':
-        throw ApplicationFailure.nonRetryable(`the row of ${record.id} is gone`, 'not_found');
-      case 'suppressed':
-        return end(begun.record, { at: clock(), status: begun.status });
-      case 'lost':
-        return end(begun.record, {
-          at: clock(),
-          uncertain: 'The worker that delivered it was lost; it may have arrived.',
-        });
-      case 'fresh':
-        return whileHeartbeating(async () => {
-          const startedAt = clock();
-          const outcome = await attempt(deps, begun, deliveryId, startedAt, clock);
-          return 'retry' in outcome
-            ? retry(deps, begun, { deliveryId, token, startedAt, at: clock() }, outcome.retry)
-            : end(begun.record, outcome);
-        });
-      default:
-        return begun satisfies never;
     }
+    const deliveryId = record.resume.turnId;
+    const execution = { deliveryId, continuationId: record.id, token: newToken(), clock: createClock(now) };
+    return whileHeartbeating(() => beginAndDeliver(deps, execution));
   };
 }
 
+async function beginAndDeliver(deps: ActivityDeps, execution: Execution): Promise<Stored> {
+  const { clock, ...own } = execution;
+  const idempotent = deps.delivery?.idempotent === true;
+  const begun = await deps.store.beginDelivery({ ...own, at: clock(), idempotent });
+  switch (begun.found) {
+    case 'finished':
+      return begun;
+    case 'gone':
+      throw ApplicationFailure.nonRetryable(`the row of ${own.continuationId} is gone`, 'not_found');
+    case 'suppressed':
+      return end(deps, execution, begun.record, { status: begun.status });
+    case 'lost': {
+      const uncertain = 'The worker that delivered it was lost; it may have arrived.';
+      return end(deps, execution, begun.record, { uncertain });
+    }
+    case 'fresh': {
+      const attemptedAt = clock();
+      const outcome = await attempt(deps, begun, execution.deliveryId, attemptedAt);
+      if ('retry' in outcome) return retry(deps, execution, begun, { attemptedAt, error: outcome.retry });
+      return end(deps, execution, begun.record, outcome);
+    }
+    default:
+      return begun satisfies never;
+  }
+}
+
 async function attempt(
-  deps: ActivityDeps,
-  begun: Fresh,
+  { delivery, trace }: ActivityDeps,
+  { record, result }: Fresh,
   deliveryId: string,
   attemptedAt: string,
-  clock: () => string,
-): Promise<DeliveryEnd | { retry: Cause }> {
-  const { delivery, trace } = deps;
-  if (!delivery) return { at: clock(), status: 'not_applicable' };
-  trace?.emit(traceOf('continuation_delivery_attempted', begun.record, attemptedAt));
+): Promise<Outcome | { readonly retry: Cause }> {
+  if (!delivery) return { status: 'not_applicable' };
+  trace?.emit(traceOf('continuation_delivery_attempted', record, attemptedAt));
   try {
     const signal = Context.current().cancellationSignal;
-    const given = await delivery.deliver({
-      continuation: begun.record,
-      harnessResult: begun.result,
-      deliveryId,
-      signal,
-    });
+    const given = await delivery.deliver({ continuation: record, harnessResult: result, deliveryId, signal });
     const parsed = DeliveryResult.safeParse(given);
-    if (parsed.success) return { at: clock(), attemptedAt, ...parsed.data } as DeliveryEnd;
-    // It returned, so it did something: what it says about it is of no use.
-    return { at: clock(), uncertain: 'The delivery adapter returned no valid result.' };
+    if (parsed.success) return { attemptedAt, ...parsed.data } as Outcome;
+    // It returned, so it did something: what it says about that is of no use.
+    return { uncertain: 'The delivery adapter returned no valid result.' };
   } catch (error) {
     const thrown = classify(error);
-    if (thrown.kind === 'unknown') return { at: clock(), uncertain: thrown.error.message };
-    return { retry: thrown.error };
+    return thrown.kind === 'unknown' ? { uncertain: thrown.error.message } : { retry: thrown.error };
   }
 }
 
 /** A throw is a recorded end: tried again until the budget is used up, then told as failed. */
 async function retry(
   deps: ActivityDeps,
+  execution: Execution,
   begun: Fresh,
-  own: { deliveryId: string; token: string; startedAt: string; at: string },
-  error: Cause,
+  failed: { attemptedAt: string; error: Cause },
 ): Promise<Stored> {
-  const { deliveryId, token, startedAt, at } = own;
+  const { clock, ...own } = execution;
+  const { attemptedAt, error } = failed;
   const delayMs = retryDelayMs(begun.attempt);
-  const spentMs = begun.spentMs + Math.max(0, Date.parse(at) - Date.parse(startedAt)) + delayMs;
+  const spentMs = begun.spentMs + Math.max(0, Date.parse(clock()) - Date.parse(attemptedAt)) + delayMs;
   if (spentMs > begun.record.bounds.deliveryBudgetMs) {
-    return endDelivery(deps, begun.record, token, {
-      at,
-      attemptedAt: startedAt,
-      status: 'delivery_failed',
-      error: error.message,
-    });
+    return end(deps, execution, begun.record, { attemptedAt, status: 'delivery_failed', error: error.message });
   }
-  await deps.store.endDelivery({ deliveryId, continuationId: begun.record.id, token, spentMs });
+  await persistently(() => deps.store.endDelivery({ ...own, spentMs }));
   const { cancellationSignal, cancellationDetails } = Context.current();
-  if (cancellationSignal.aborted && !cancellationDetails?.workerShutdown)
-    throw new CancelledFailure('the delivery was stopped');
-  throw tryAgain(error, delayMs);
+  const stopped = cancellationSignal.aborted && !cancellationDetails?.workerShutdown;
+  throw stopped ? new CancelledFailure('the delivery was stopped') : tryAgain(error, delayMs);
 }
 
-async function endDelivery(
+async function end(
   deps: ActivityDeps,
+  execution: Execution,
   record: ResumingRecord,
-  token: string,
-  ending: DeliveryEnd,
+  outcome: Outcome,
 ): Promise<Stored> {
-  const deliveryId = record.resume.turnId;
+  const { clock, ...own } = execution;
+  const at = clock();
+  const { deliveryId } = own;
   const after =
-    'uncertain' in ending
-      ? step(record, { type: 'deliveryUncertain', at: ending.at, deliveryId, error: ending.uncertain })
-      : step(record, { type: 'delivered', deliveryId, ...ending });
+    'uncertain' in outcome
+      ? step(record, { type: 'deliveryUncertain', at, deliveryId, error: outcome.uncertain })
+      : step(record, { type: 'delivered', at, deliveryId, ...outcome });
   if (!after.ok) throw ApplicationFailure.nonRetryable(after.refusal?.message ?? 'nothing to deliver', 'invalid_input');
-  const stored = await deps.store.endDelivery({
-    deliveryId,
-    continuationId: record.id,
-    token,
-    record: after.record,
-    spentMs: 0,
-    receipt: receipt('delivered', after.record),
-  });
-  if (!stored) throw ApplicationFailure.nonRetryable(`the row of ${record.id} is gone`, 'not_found');
-  deps.trace?.emit(traceOf('continuation_delivery_finalized', stored.record, ending.at));
-  traceEnd(deps.trace, stored.record, ending.at);
+  const fact = receipt('delivered', after.record);
+  const stored = await persistently(() =>
+    deps.store.endDelivery({ ...own, record: after.record, spentMs: 0, receipt: fact }),
+  );
+  if (!stored) throw ApplicationFailure.nonRetryable(`the row of ${own.continuationId} is gone`, 'not_found');
+  deps.trace?.emit(traceOf('continuation_delivery_finalized', stored.record, at));
+  traceEnd(deps.trace, stored.record, at);
   return stored;
 }

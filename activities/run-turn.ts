@@ -11,7 +11,7 @@ import { step } from '../src/continuation.ts';
 import type { TurnSettled } from '../src/events.ts';
 import { newToken } from '../src/ids.ts';
 import { MAX_INPUT_BYTES, utf8Length } from '../src/json.ts';
-import type { Begun, Grant, Stored } from '../src/ports.ts';
+import type { Begun, Grant, Harness, Stored } from '../src/ports.ts';
 import { receipt } from '../src/receipts.ts';
 import { resolution } from '../src/record.ts';
 import {
@@ -30,52 +30,59 @@ import type { ActivityDeps } from './deps.ts';
 import { causeOf, retryDelayMs, tryAgain } from './failure.ts';
 import { type Run, runHarness } from './harness-run.ts';
 import { whileHeartbeating } from './heartbeat.ts';
+import { persistently } from './persistently.ts';
 
 type Fresh = Extract<Begun, { found: 'fresh' }>;
 type Clock = () => string;
 
 export function createRunTurn(deps: ActivityDeps): Activities['runTurn'] {
-  return async ({ record, now }) => {
+  return ({ record, now }) => {
     if (record.status !== 'resuming')
       throw ApplicationFailure.nonRetryable('only an accepted answer has a turn', 'invalid_input');
-    const clock = createClock(now);
     const harness = deps.harnessFor(record.assistantId);
     // Without a harness nothing is begun: another worker may have one.
     if (harness instanceof Error) throw ApplicationFailure.retryable(harness.message, harness.code);
-    const begun = await deps.store.beginTurn({
-      record,
-      token: newToken(),
-      worker: deps.identity,
-      at: clock(),
-      replayable: harness.replayable === true,
-      receipts: [receipt('admitted', record)],
-    });
-    switch (begun.found) {
-      case 'finished':
-        return begun;
-      case 'gone':
-        throw ApplicationFailure.nonRetryable(`the row of ${record.id} is gone`, 'not_found');
-      case 'superseded':
-        return closeTurn(deps, {
-          record,
-          turnId: record.resume.turnId,
-          stop: { at: clock(), reason: 'superseded_by_newer_turn', supersededBy: begun.by },
-        });
-      case 'lost': {
-        const message = 'The worker that ran it was lost and its end was never recorded.';
-        return endUncertain(deps, begun, { cause: 'lost', at: clock(), message });
-      }
-      case 'fresh':
-        return whileHeartbeating(async () => {
-          deps.trace?.emit(traceOf('continuation_resumed_turn_started', begun.record, clock()));
-          const turn = turnOf(begun);
-          const run = await runHarness(harness, turn, begun.record.bounds.turnTimeoutMs);
-          return recordRun(deps, begun, run, clock);
-        });
-      default:
-        return begun satisfies never;
-    }
+    // From the start: a begin that waits for the database must not be taken for a lost worker.
+    return whileHeartbeating(() => beginAndRun(deps, harness, record, createClock(now)));
   };
+}
+
+async function beginAndRun(
+  deps: ActivityDeps,
+  harness: Harness,
+  record: ResumingRecord,
+  clock: Clock,
+): Promise<Stored> {
+  const { turnId } = record.resume;
+  const begun = await deps.store.beginTurn({
+    record,
+    token: newToken(),
+    worker: deps.identity,
+    at: clock(),
+    replayable: harness.replayable === true,
+    receipts: [receipt('admitted', record)],
+  });
+  switch (begun.found) {
+    case 'finished':
+      return begun;
+    case 'gone':
+      throw ApplicationFailure.nonRetryable(`the row of ${record.id} is gone`, 'not_found');
+    case 'superseded': {
+      const stop = { at: clock(), reason: 'superseded_by_newer_turn', supersededBy: begun.by } as const;
+      return closeTurn(deps, { record, turnId, stop });
+    }
+    case 'lost': {
+      const message = 'The worker that ran it was lost and its end was never recorded.';
+      return endUncertain(deps, begun, { cause: 'lost', at: clock(), message });
+    }
+    case 'fresh': {
+      deps.trace?.emit(traceOf('continuation_resumed_turn_started', begun.record, clock()));
+      const run = await runHarness(harness, turnOf(begun), begun.record.bounds.turnTimeoutMs);
+      return recordRun(deps, begun, run, clock);
+    }
+    default:
+      return begun satisfies never;
+  }
 }
 
 /** The record with its state put back, and the answer with the times that its sender left out. */
@@ -194,14 +201,16 @@ async function endAttempt(deps: ActivityDeps, grant: Grant, error: Cause, at: st
   if (spentMs > bounds.resumeBudgetMs) return fail(deps, grant, error, at, true);
   const after = step(grant.record, { type: 'attemptEnded', at, ...attemptOf(grant), error });
   if (!after.ok) return notDecided(deps, grant.record);
-  const ended = await deps.store.endTurn({
-    turnId: grant.record.resume.turnId,
-    fence: grant.fence,
-    state: 'ended',
-    record: after.record,
-    spentMs,
-    receipt: receipt('attempt_ended', after.record),
-  });
+  const ended = await persistently(() =>
+    deps.store.endTurn({
+      turnId: grant.record.resume.turnId,
+      fence: grant.fence,
+      state: 'ended',
+      record: after.record,
+      spentMs,
+      receipt: receipt('attempt_ended', after.record),
+    }),
+  );
   if (!ended.accepted) return ended;
   throw tryAgain(error, delayMs);
 }
@@ -226,7 +235,8 @@ type Ending = Pick<Parameters<ActivityDeps['store']['endTurn']>[0], 'state' | 'r
 
 async function end(deps: ActivityDeps, grant: Grant, record: Stored['record'], ending: Ending): Promise<Stored> {
   const { turnId } = grant.record.resume;
-  const ended = await deps.store.endTurn({ turnId, fence: grant.fence, record, spentMs: grant.spentMs, ...ending });
+  const end = { turnId, fence: grant.fence, record, spentMs: grant.spentMs, ...ending };
+  const ended = await persistently(() => deps.store.endTurn(end));
   if (ended.accepted) {
     deps.trace?.emit(traceOf('continuation_resumed_turn_finished', ended.record, record.updatedAt));
     traceEnd(deps.trace, ended.record, record.updatedAt);
