@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_EXTENSIONS, next, step } from '../src/continuation.ts';
+import type { Answered, ContinuationEvent } from '../src/events.ts';
 import { DEFAULT_BOUNDS } from '../src/first-record.ts';
 import { DEFAULT_TTL, isTerminal, resolution, winnerOf } from '../src/record.ts';
-import type { Answered, ContinuationEvent } from '../src/events.ts';
 import { ContinuationRecord, type RefusalCode, type TerminalReason, type WaitCondition } from '../src/schema.ts';
 import * as b from './support/builders.ts';
 import { answered, first, HOUR, later, MINUTE, NOON, ok, play, refused, verdict } from './support/builders.ts';
@@ -1018,6 +1018,13 @@ describe('stopping', () => {
       metadata: { a: 1, b: 3 },
       supersededBy: b.OTHER_CONTINUATION,
     });
+  });
+
+  test('keeps why it was ended from outside', () => {
+    const error = { code: 'workflow_terminated', message: 'terminated by an operator' };
+    const end = { status: 'failed', terminalReason: 'resume_runtime_error', error };
+    expect(play(first(), { ...b.stopped('resume_runtime_error'), error })).toMatchObject(end);
+    expect(play(b.resuming(), { ...b.turnClosed('resume_runtime_error'), error })).toMatchObject(end);
   });
 
   test('does not cut a turn that runs: the turn has to be closed', () => {

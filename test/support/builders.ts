@@ -1,8 +1,8 @@
 /** Records, messages and events in source 002's terms, built by the rules under test, with fixed ids and times. */
 import { step } from '../../src/continuation.ts';
-import { type FirstRecordInput, firstRecord } from '../../src/first-record.ts';
 import { digestJson, digestText } from '../../src/digest.ts';
 import type { Answered, ContinuationEvent, NewSuspension, Sender, Step } from '../../src/events.ts';
+import { type FirstRecordInput, firstRecord } from '../../src/first-record.ts';
 import type {
   ContentRef,
   ContinuationRecord,
@@ -248,7 +248,10 @@ export function stopped(reason: Reason, at = later(3 * MINUTE)): Extract<Continu
   return { type: 'stopped', reason, at };
 }
 
-export function turnClosed(reason: Reason, options: TurnEventOptions = {}): ContinuationEvent {
+export function turnClosed(
+  reason: Reason,
+  options: TurnEventOptions = {},
+): Extract<ContinuationEvent, { type: 'turnClosed' }> {
   const { turnId, at } = ofTurn(options);
   return { type: 'turnClosed', turnId, reason, at };
 }
