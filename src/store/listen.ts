@@ -13,7 +13,7 @@ export interface Listening extends Pick<Records, 'onChange'> {
 
 /** Connects for the first listener and lets go after the last. */
 export function createListening(options: DatabaseOptions): Listening {
-  const listeners = new Set<(id: string) => void>();
+  const listeners = new Set<Listener>();
   let ear: Ear | undefined;
   const release = async (): Promise<void> => {
     const last = ear;
@@ -21,11 +21,16 @@ export function createListening(options: DatabaseOptions): Listening {
     await last?.close();
   };
   return {
-    onChange(listener) {
-      const own = (id: string): void => listener(id);
+    onChange(heard, missed) {
+      const own: Listener = { heard, missed };
       listeners.add(own);
-      ear ??= listen(options, (id) => {
-        for (const each of listeners) each(id);
+      ear ??= listen(options, {
+        heard: (id) => {
+          for (const each of listeners) each.heard(id);
+        },
+        missed: () => {
+          for (const each of listeners) each.missed?.();
+        },
       });
       return {
         close() {
@@ -40,12 +45,16 @@ export function createListening(options: DatabaseOptions): Listening {
   };
 }
 
+interface Listener {
+  readonly heard: (id: string) => void;
+  readonly missed?: (() => void) | undefined;
+}
 interface Ear {
   close(): Promise<void>;
 }
 
-/** A lost connection is made again with back-off; what changed meanwhile is not heard, so listeners poll as well. */
-function listen(options: DatabaseOptions, heard: (id: string) => void): Ear {
+/** A lost connection is made again with back-off. What changed before it listens is not heard: listeners are told to look. */
+function listen(options: DatabaseOptions, { heard, missed }: Listener): Ear {
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
   let pauseMs = FIRST_PAUSE_MS;
@@ -69,6 +78,7 @@ function listen(options: DatabaseOptions, heard: (id: string) => void): Ear {
       .then(
         () => {
           pauseMs = FIRST_PAUSE_MS;
+          missed?.();
         },
         () => lost(next),
       );

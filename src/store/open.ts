@@ -26,10 +26,14 @@ function openPool(options: DatabaseOptions): pg.Pool {
     max: options.poolSize ?? DEFAULT_POOL_SIZE,
     allowExitOnIdle: true,
   });
-  // An idle connection that dies is replaced by the next query; without a listener it would end the process.
-  pool.on('error', () => {});
+  // A connection that dies is replaced by the next query. Without listeners its death would end the process: the pool listens
+  // while it is idle only, and a query while it runs only.
+  pool.on('error', ignore);
+  pool.on('connect', (client) => client.on('error', ignore));
   return pool;
 }
+
+function ignore(): void {}
 
 /** Settings of one connection. */
 export function connectionConfig({ url, applicationName, connectTimeoutMs }: DatabaseOptions): pg.ClientConfig {

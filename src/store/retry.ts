@@ -1,4 +1,5 @@
 /** Waits out what passes: lost connections, restarts of PostgreSQL, deadlocks. Every call of the store may be repeated. */
+import { setMaxListeners } from 'node:events';
 import type { Kysely } from 'kysely';
 import pRetry from 'p-retry';
 import { ContinuationError } from '../errors.ts';
@@ -18,6 +19,8 @@ export interface Connection {
 /** Repeats work that failed for a passing reason, for at most `waitMs`. */
 export function createConnection(db: Kysely<Database>, waitMs: number): Connection {
   const closing = new AbortController();
+  // Every waiting call listens.
+  setMaxListeners(0, closing.signal);
   let migrated: Promise<void> | undefined;
   const assertOnce = (): Promise<void> => {
     migrated ??= assertMigrated(db).catch((error: unknown) => {
