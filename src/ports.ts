@@ -153,8 +153,11 @@ export interface Records {
   delete(scope: string, id: string): Promise<boolean>;
   /** Notes that a session was active at `at`; keeps the latest. */
   sessionActive(scope: string, sessionId: string, at: string): Promise<void>;
-  /** Calls back with the id of every continuation whose row changed, until closed. Best effort: poll as well. */
-  onChange(listener: (id: string) => void): { close(): void };
+  /**
+   * Calls back with the id of every continuation whose row changed, until closed; `missed` when changes may have gone unheard
+   * (listening began, or began again). Best effort: poll as well.
+   */
+  onChange(heard: (id: string) => void, missed?: () => void): { close(): void };
 }
 
 export interface Contents {

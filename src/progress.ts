@@ -46,11 +46,13 @@ export async function waitForRow(
 export function listen(store: Store, id?: string) {
   let changed = 0;
   let wake: (() => void) | undefined;
-  const subscription = store.onChange((other) => {
-    if (id !== undefined && other !== id) return;
+  const look = (): void => {
     changed += 1;
     wake?.();
-  });
+  };
+  const subscription = store.onChange((other) => {
+    if (id === undefined || other === id) look();
+  }, look);
   return {
     next() {
       const seen = changed;
