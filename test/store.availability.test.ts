@@ -84,12 +84,9 @@ describe('configuration', () => {
   });
 
   test('a wrong password or database fails at once', async () => {
-    for (const change of [
-      (url: URL) => void (url.password = 'wrong'),
-      (url: URL) => void (url.pathname = '/nothing'),
-    ]) {
-      const url = new URL(inject('databaseUrl'));
-      change(url);
+    const wrong = { password: 'wrong', pathname: '/nothing' };
+    for (const [part, value] of Object.entries(wrong)) {
+      const url = Object.assign(new URL(inject('databaseUrl')), { [part]: value });
       const store = createStore({ url: url.href, waitMs: 30_000 });
       const started = Date.now();
       await expect(store.censusAcrossScopes()).rejects.toMatchObject({ code: 'invalid_configuration' });

@@ -492,7 +492,8 @@ describe('onChange', () => {
     const listening = db().onChange((id) => heard.push(id));
     const second = db().onChange((id) => other.push(id));
     // Listening begins a moment later.
-    await expect.poll(async () => (await paused(db()), heard.length), { timeout: 5000 }).toBeGreaterThan(0);
+    const hears = async () => heard.includes((await paused(db())).id);
+    await expect.poll(hears, { timeout: 5000 }).toBe(true);
     const record = await paused(db(), { sessionId: 'heard' });
     const next = await happened(db(), record, { type: 'extended', expiresAt: later(5 * HOUR), at: later(MINUTE) });
     await expect.poll(() => heard.filter((id) => id === record.id).length).toBe(2);
