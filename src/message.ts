@@ -4,7 +4,7 @@
  */
 import { digestJson } from './digest.ts';
 import type { Sender } from './events.ts';
-import { type Json, jsonFault, textFault, utf8Length } from './json.ts';
+import { formatPath, type Json, jsonFault, textFault, utf8Length } from './json.ts';
 import type { ContentRef, Message, Stamp, WaitType } from './schema.ts';
 
 /** A message with our client's stamp; with `inputRef` the trigger holds only what the rules look at, the rest is content. */
@@ -21,6 +21,8 @@ export const WAIT_TYPES: readonly WaitType[] = [
   'scheduled_wake',
 ];
 
+const MAX_PATH = 256;
+
 type Read<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly path: string; readonly message: string };
@@ -33,8 +35,6 @@ export function readMessage(given: unknown, signal?: WaitType): Read<SignedMessa
   const envelope = signal && !('trigger' in given) ? { trigger: given } : given;
   const trigger = signal && isObject(envelope.trigger) ? { type: signal, ...envelope.trigger } : envelope.trigger;
   const message = { ...envelope, trigger };
-  const json = jsonFault(message);
-  if (json) return fault(json.path.join('.'), json.message);
   const wrong = ENVELOPE(message, '');
   return wrong ?? { ok: true, value: message as SignedMessage };
 }
@@ -78,9 +78,11 @@ export function senderOf(message: SignedMessage, now: string, updateId?: string)
 type Fault = Extract<Read<never>, { ok: false }>;
 type Check = (value: unknown, path: string) => Fault | undefined;
 
-const fault = (path: string, message: string): Fault => ({ ok: false, path, message });
+/** The path may name a field that its sender chose, and refusals are kept: it is cut. */
+const fault = (path: string, message: string): Fault => ({ ok: false, path: path.slice(0, MAX_PATH), message });
+/** Bytes are no object: a payload may hold two million of them. */
 const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value);
 
 const optional =
   (check: Check): Check =>
@@ -91,28 +93,40 @@ const text: Check = (value, path) => {
   const wrong = textFault(value);
   return wrong ? fault(path, wrong) : undefined;
 };
+/** Counted as the schema counts: a character outside the BMP is one, though it is two in a JavaScript string. */
 const id: Check = (value, path) => {
-  if (typeof value !== 'string' || value === '' || value.length > 128)
-    return fault(path, 'must be text of 1 to 128 characters');
-  return text(value, path);
+  const fits = typeof value === 'string' && value !== '' && value.length <= 256 && [...value].length <= 128;
+  return fits ? text(value, path) : fault(path, 'must be text of 1 to 128 characters');
 };
 const matching =
   (pattern: RegExp, what: string): Check =>
   (value, path) =>
     typeof value === 'string' && pattern.test(value) ? undefined : fault(path, `must be ${what}`);
 const oneOf = (...options: string[]): Check => matching(new RegExp(`^(${options.join('|')})$`), options.join(' or '));
-const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
+const INSTANT = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+/** `Date.parse` alone takes 30 February for 2 March. */
+function isInstant(value: string): boolean {
+  const [, date = ''] = INSTANT.exec(value) ?? [];
+  const [day, instant] = [Date.parse(date), Date.parse(value)];
+  if (Number.isNaN(day) || Number.isNaN(instant)) return false;
+  return new Date(day).toISOString().startsWith(date) && /^\d/.test(new Date(instant).toISOString());
+}
 const instant: Check = (value, path) =>
-  typeof value === 'string' && INSTANT.test(value) && !Number.isNaN(Date.parse(value))
+  typeof value === 'string' && isInstant(value)
     ? undefined
     : fault(path, 'must be an ISO 8601 time with an offset, such as 2026-12-02T09:30:00Z');
 const flag: Check = (value, path) => (typeof value === 'boolean' ? undefined : fault(path, 'must be true or false'));
 const count: Check = (value, path) => (Number.isInteger(value) ? undefined : fault(path, 'must be a whole number'));
-const object: Check = (value, path) => (isObject(value) ? undefined : fault(path, 'must be an object'));
-const metadata: Check = (value, path) =>
-  isObject(value) && utf8Length(JSON.stringify(value)) <= 16 * 1024
-    ? undefined
-    : fault(path, 'must be an object of at most 16 KiB');
+const json: Check = (value, path) => {
+  const wrong = jsonFault(value);
+  return wrong ? fault(formatPath([path, ...wrong.path]), wrong.message) : undefined;
+};
+const object: Check = (value, path) => (isObject(value) ? json(value, path) : fault(path, 'must be an object'));
+const metadata: Check = (value, path) => {
+  const wrong = object(value, path);
+  if (wrong) return wrong;
+  return utf8Length(JSON.stringify(value)) <= 16 * 1024 ? undefined : fault(path, 'must be at most 16 KiB encoded');
+};
 const anything: Check = () => undefined;
 const arrayOf =
   (check: Check): Check =>
@@ -150,8 +164,8 @@ const TRIGGERS: Record<WaitType, Record<string, Check>> = {
     resolvedAt: optional(instant),
     metadata: optional(object),
   },
-  external_result: { operationId: id, payload: anything, resolvedAt: optional(instant) },
-  agent_reply: { replyWith: id, performative: oneOf('agreed', 'inform', 'refuse', 'failure'), content: anything },
+  external_result: { operationId: id, payload: optional(json), resolvedAt: optional(instant) },
+  agent_reply: { replyWith: id, performative: oneOf('agreed', 'inform', 'refuse', 'failure'), content: optional(json) },
   scheduled_wake: { wakeUpId: id, firedAt: optional(instant) },
 };
 /** Parts that may be long and so may travel by reference. */
