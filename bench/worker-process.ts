@@ -1,0 +1,63 @@
+/** Starts and stops the process of a worker, and hears when its harness starts. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+/** What a worker tells: it polls, or its harness (the first activity) started for a workflow. */
+export type WorkerMessage = { readonly ready: true } | { readonly started: string; readonly at: number };
+
+export interface WorkerProcess {
+  /** When the harness started for a workflow, on `process.hrtime`'s clock in milliseconds; asked once for each. */
+  startOf(id: string): Promise<number>;
+  stop(): Promise<void>;
+}
+
+const READY_WITHIN_MS = 60_000;
+const STOP_WITHIN_MS = 10_000;
+
+/** Starts the worker of a side; resolves when it polls. `execArgv`: more arguments of node. */
+export async function startWorkerProcess(args: readonly string[], execArgv: string[] = []): Promise<WorkerProcess> {
+  const child = fork(fileURLToPath(new URL('./worker.ts', import.meta.url)), args, {
+    execArgv: [...process.execArgv, ...execArgv],
+    stdio: ['ignore', process.stderr, process.stderr, 'ipc'],
+  });
+  const kill = (): boolean => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const ended = once(child, 'exit');
+  const starts = new Map<string, number>();
+  const waiting = new Map<string, (at: number) => void>();
+  const ready = new Promise<void>((resolve) => {
+    child.on('message', (message: WorkerMessage) => {
+      if ('ready' in message) return resolve();
+      const tell = waiting.get(message.started);
+      if (tell) tell(message.at);
+      else starts.set(message.started, message.at);
+      waiting.delete(message.started);
+    });
+  });
+  const died = ended.then(([code]) => {
+    throw new Error(`the worker ${args[0]} ended by itself (${code})`);
+  });
+  died.catch(() => undefined);
+  await Promise.race([ready, died, timeout(READY_WITHIN_MS, `the worker ${args[0]} did not start`)]);
+  return {
+    startOf(id) {
+      const at = starts.get(id);
+      starts.delete(id);
+      return at === undefined ? new Promise((resolve) => waiting.set(id, resolve)) : Promise.resolve(at);
+    },
+    async stop() {
+      if (child.connected) child.send('stop');
+      const timer = setTimeout(kill, STOP_WITHIN_MS);
+      await ended;
+      clearTimeout(timer);
+      process.off('exit', kill);
+    },
+  };
+}
+
+function timeout(ms: number, message: string): Promise<never> {
+  return new Promise((_, reject) => {
+    setTimeout(() => reject(new Error(`${message} within ${ms} ms`)), ms).unref();
+  });
+}
