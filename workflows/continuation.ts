@@ -107,6 +107,12 @@ async function interruptible(
   turnId: string,
   effect: (record: ResumingRecord) => Promise<Committed>,
 ): Promise<void> {
+  // A stop can come with the answer, before anything runs.
+  if (!life.stopRequest) await untilStopped(life, effect);
+  if (life.stopRequest) await close(life, effects, turnId);
+}
+
+async function untilStopped(life: Life, effect: (record: ResumingRecord) => Promise<Committed>): Promise<void> {
   const scope = new CancellationScope();
   const record = life.record as ResumingRecord;
   try {
@@ -118,7 +124,6 @@ async function interruptible(
       life.stop({ reason: 'resume_runtime_error' });
     }
   }
-  if (life.stopRequest) await close(life, effects, turnId);
 }
 
 async function close(life: Life, effects: Effects, turnId: string): Promise<void> {
