@@ -3,7 +3,7 @@ import { next, step } from './continuation.ts';
 import type { Stopped } from './events.ts';
 import { newToken } from './ids.ts';
 import type { Store, Stored, Trace } from './ports.ts';
-import { receipt } from './receipts.ts';
+import { decisionReceipts, receipt } from './receipts.ts';
 import type { ContinuationRecord, ResumingRecord } from './schema.ts';
 import { traceEnd } from './trace.ts';
 
@@ -23,11 +23,10 @@ export interface Closing {
 
 /** Closes a turn, or answers how it had ended; `started`: it runs and was left alone. */
 export async function closeTurn(deps: CloseDeps, closing: Closing): Promise<Stored & { readonly started?: true }> {
-  const { turnId, stop, onlyIfNotStarted = false } = closing;
-  let base: Stored = { record: closing.record, receiptsHead: '' };
+  const { record, turnId, stop, onlyIfNotStarted = false } = closing;
   for (;;) {
-    const row = await deps.store.getAcrossScopes(closing.record.id);
-    if (row && row.record.revision > base.record.revision) base = row;
+    // The answer is recorded before what became of it; the row says what counts now.
+    const base = (await deps.store.write(record, decisionReceipts(record))) ?? { record, receiptsHead: '' };
     const after = step(base.record, { type: 'turnClosed', turnId, ...stop });
     if (!after.ok) return suppressFollowUp(deps, base, stop);
     const closed = await deps.store.closeTurn({
@@ -44,7 +43,6 @@ export async function closeTurn(deps: CloseDeps, closing: Closing): Promise<Stor
     if (closed.because === 'started')
       return { record: closed.record, receiptsHead: closed.receiptsHead, started: true };
     if (closed.because === 'ended') return suppressFollowUp(deps, closed, stop);
-    base = closed;
   }
 }
 
