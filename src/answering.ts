@@ -31,6 +31,7 @@ export interface AnsweringDeps extends RepairDeps {
 }
 
 const MAX_ROUNDS = 4;
+const SIGNAL_TIMEOUT_MS = 5_000;
 const GRPC_FAILED_PRECONDITION = 9;
 
 /** `stored` is the row as the caller may see it. Infrastructure errors are thrown as `temporal_unavailable`. */
@@ -58,20 +59,15 @@ export async function answer(deps: AnsweringDeps, stored: Stored, message: Signe
 
 /** An end is final (C10), and a superseded continuation is no longer asked: both are known without the workflow. */
 function decideOnRow(record: ContinuationRecord, message: SignedMessage): Answered | undefined {
-  if (record.supersededBy && !isTerminal(record)) {
-    const refusal: Refusal = {
-      code: 'already_terminal',
-      message: `superseded by ${record.supersededBy}`,
-      status: record.status,
-    };
-    return { ok: false, refusal };
-  }
-  if (!isTerminal(record)) return undefined;
+  if (!isTerminal(record) && !record.supersededBy) return undefined;
   const at = new Date().toISOString();
   const result = step(record, { type: 'answered', at, message, answer: senderOf(message, at) });
-  if (result.ok) return undefined;
-  if (result.refusal) return { ok: false, refusal: result.refusal };
-  return { ok: true, outcome: 'accepted', answer: result.repeated, record };
+  if (!result.ok && !result.refusal) return { ok: true, outcome: 'accepted', answer: result.repeated, record };
+  if (record.status === 'pending') {
+    const message = `superseded by ${record.supersededBy}`;
+    return { ok: false, refusal: { code: 'already_terminal', message, status: record.status } };
+  }
+  return result.ok ? undefined : { ok: false, refusal: result.refusal };
 }
 
 async function sendUpdate(
@@ -129,14 +125,17 @@ function readFailure(error: unknown, id: string): Answered | 'gone' | 'unanswere
 
 async function sendSignal(deps: AnsweringDeps, id: string, message: SignedMessage): Promise<'stored' | 'gone'> {
   try {
-    await deps.temporal.withDeadline(Date.now() + deps.answerTimeoutMs, () =>
-      deps.temporal.workflow.getHandle(id).signal(answerSignals[message.trigger.type], message),
-    );
+    await leave(deps, () => deps.temporal.workflow.getHandle(id).signal(answerSignals[message.trigger.type], message));
     return 'stored';
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'gone';
     throw unavailable(id, error);
   }
+}
+
+/** Leaves a signal: that takes the server alone, so it gets the time of a server even when workers get little. */
+export function leave(deps: AnsweringDeps, signal: () => Promise<void>): Promise<void> {
+  return deps.temporal.withDeadline(Date.now() + Math.max(deps.answerTimeoutMs, SIGNAL_TIMEOUT_MS), signal);
 }
 
 function isFailedPrecondition(error: ServiceError): boolean {

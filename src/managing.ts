@@ -7,11 +7,13 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { extendUpdate, stopSignal, stopUpdate } from '../workflows/messages.ts';
-import { type AnsweringDeps, unavailable } from './answering.ts';
+import { type AnsweringDeps, leave, unavailable } from './answering.ts';
 import { type Caller, notFound } from './caller.ts';
 import { step } from './continuation.ts';
+import { isContinuationError } from './errors.ts';
 import { parseInput } from './parse.ts';
-import type { Stored } from './ports.ts';
+import type { NewReceipt, Store, Stored } from './ports.ts';
+import { decisionReceipts } from './receipts.ts';
 import { isTerminal } from './record.ts';
 import { repair } from './repair.ts';
 import {
@@ -53,11 +55,14 @@ export function createManaging(deps: ManagingDeps): Managing {
       const { continuationId: id, ...stop } = parsed.value;
       const row = await find(id);
       if (!row) return notFound();
-      return manage(deps, row, {
+      const result = await manage(deps, row, {
         onRow: ({ record }) => ({ ok: true, outcome: 'done', record }),
         update: () => handleOf(id).executeUpdate(stopUpdate, { args: [stop] }),
         signal: () => handleOf(id).signal(stopSignal, stop),
       });
+      if (isDone(result) && isTerminal(result.record))
+        await show(store, result.record, decisionReceipts(result.record));
+      return result;
     },
     async extend(input) {
       const parsed = parseInput(ExtendInput, input);
@@ -72,7 +77,7 @@ export function createManaging(deps: ManagingDeps): Managing {
         },
         update: () => handleOf(id).executeUpdate(extendUpdate, { args: [{ expiresAt }] }),
       });
-      if (result.ok && result.outcome === 'done') await store.write(result.record, []);
+      if (isDone(result)) await show(store, result.record, []);
       return result;
     },
     async delete(id) {
@@ -106,7 +111,8 @@ async function manage(deps: ManagingDeps, found: Stored, ways: Ways): Promise<Ma
     } catch (error) {
       const refused = refusalOf(error);
       if (refused) return refused;
-      if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError && ways.signal) return leave(deps, id, ways.signal);
+      if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError && ways.signal)
+        return leaveStop(deps, id, ways.signal);
       if (!(error instanceof WorkflowNotFoundError) || round === MAX_ROUNDS) throw unavailable(id, error);
     }
     row = await deps.store.getAcrossScopes(id);
@@ -115,12 +121,24 @@ async function manage(deps: ManagingDeps, found: Stored, ways: Ways): Promise<Ma
   return notFound();
 }
 
-async function leave(deps: ManagingDeps, id: string, signal: () => Promise<void>): Promise<ManageResult> {
+async function leaveStop(deps: ManagingDeps, id: string, signal: () => Promise<void>): Promise<ManageResult> {
   try {
-    await deps.temporal.withDeadline(Date.now() + deps.answerTimeoutMs, signal);
+    await leave(deps, signal);
     return { ok: true, outcome: 'stored' };
   } catch (error) {
     throw unavailable(id, error);
+  }
+}
+
+type Done = Extract<ManageResult, { outcome: 'done' }>;
+const isDone = (result: ManageResult): result is Done => result.ok && result.outcome === 'done';
+
+/** Whoever reads next sees what was decided. It stands without the database as well: the workflow has it. */
+async function show(store: Store, record: ContinuationRecord, receipts: readonly NewReceipt[]): Promise<void> {
+  try {
+    await store.write(record, receipts);
+  } catch (error) {
+    if (!isContinuationError(error, 'database_unavailable')) throw error;
   }
 }
 

@@ -3,7 +3,7 @@
 import { ContinuationError } from './errors.ts';
 import type { Store, Stored } from './ports.ts';
 import { isTerminal } from './record.ts';
-import type { ContinuationRecord } from './schema.ts';
+import type { Answer, ContinuationRecord } from './schema.ts';
 
 /** Poolers can swallow notifications, so the row is also read this often. */
 const POLL_MS = 2_000;
@@ -74,19 +74,34 @@ export function listen(store: Store, id?: string) {
   };
 }
 
-/** The turn of an answer has ended: the answer's suspension is behind, and no turn of it runs. */
-export function isSettled(record: ContinuationRecord, answer: { messageId: string; contentDigest: string }): boolean {
-  const accepted = record.answers.findLast(
-    (one) => one.messageId === answer.messageId && one.contentDigest === answer.contentDigest,
-  );
-  if (!accepted) return isTerminal(record);
-  if (record.status !== 'resuming') return true;
-  if (accepted.suspensionId !== record.suspension.id) return true;
+/** An answer as it is found again: its identity, and the suspension that it was given to. */
+export interface Given {
+  readonly messageId: string;
+  readonly contentDigest: string;
+  readonly suspensionId: string;
+}
+
+/** The answer as it was accepted. */
+export function acceptedOf(record: ContinuationRecord, { messageId, contentDigest }: Given): Answer | undefined {
+  return record.answers.findLast((one) => one.messageId === messageId && one.contentDigest === contentDigest);
+}
+
+/** The turn of an answer has ended: its suspension is behind, and no turn of it runs. Or it will have none: it came too late. */
+export function isSettled(record: ContinuationRecord, given: Given): boolean {
+  const accepted = acceptedOf(record, given);
+  if (!accepted) return isTerminal(record) || record.answers.some((one) => one.suspensionId === given.suspensionId);
+  if (record.status !== 'resuming' || isBehind(record, accepted)) return true;
   return record.resume.outcome !== undefined || record.resume.uncertain !== undefined;
 }
 
 /** Nothing more happens because of this answer: the end, a new question, or an unknown outcome. */
-export function isFinished(record: ContinuationRecord, answer: { messageId: string; contentDigest: string }): boolean {
-  if (!isSettled(record, answer)) return false;
-  return record.status !== 'resuming' || record.resume.uncertain !== undefined;
+export function isFinished(record: ContinuationRecord, given: Given): boolean {
+  if (!isSettled(record, given)) return false;
+  const accepted = acceptedOf(record, given);
+  if (record.status !== 'resuming' || !accepted || isBehind(record, accepted)) return true;
+  return record.resume.uncertain !== undefined;
+}
+
+function isBehind(record: ContinuationRecord, accepted: Answer): boolean {
+  return accepted.suspensionId !== record.suspension.id;
 }

@@ -1,12 +1,14 @@
 /** `resume` and `resumeBySession`: from what a caller says to what came of it. */
 import { type Answered, type AnsweringDeps, answer } from './answering.ts';
 import { type Caller, notFound } from './caller.ts';
+import { step } from './continuation.ts';
 import { canonicalJson } from './digest.ts';
+import { ContinuationError } from './errors.ts';
 import { MAX_INPUT_BYTES, utf8Length } from './json.ts';
 import { contentDigest, type SignedMessage, senderOf, updateIdOf, withoutBulk } from './message.ts';
 import { parseInput } from './parse.ts';
 import type { Stored } from './ports.ts';
-import { isFinished, isSettled, waitForRow } from './progress.ts';
+import { acceptedOf, type Given, isFinished, isSettled, waitForRow } from './progress.ts';
 import {
   ContinuationId,
   type ContinuationRecord,
@@ -149,23 +151,19 @@ async function completed(
   if (until === 'accepted') return answered;
   if (answered.outcome === 'stored' && timeoutMs === undefined) return answered;
   const { scope, id } = row.record;
-  const identity = { messageId: senderOf(message, '').messageId, contentDigest: contentDigest(message) };
+  const given: Given = {
+    messageId: senderOf(message, '').messageId,
+    contentDigest: contentDigest(message),
+    suspensionId: message.suspensionId ?? row.record.suspension.id,
+  };
   const reached = (record: ContinuationRecord) =>
-    until === 'settled' ? isSettled(record, identity) : isFinished(record, identity);
+    until === 'settled' ? isSettled(record, given) : isFinished(record, given);
   const { record } = await waitForRow(deps.store, { scope, id }, reached, {
     timeoutMs: timeoutMs ?? DEFAULT_WAIT_MS,
     signal,
   });
-  const winner = record.answers.find(
-    (one) => one.messageId === identity.messageId && one.contentDigest === identity.contentDigest,
-  );
-  if (!winner) {
-    const message = 'another answer was accepted, or it ended, before this one was applied';
-    return {
-      ok: false,
-      refusal: { code: record.status === 'expired' ? 'expired' : 'already_terminal', message, status: record.status },
-    };
-  }
+  const winner = acceptedOf(record, given);
+  if (!winner) return tooLate(record, message, given);
   const turnId = turnOf(record, winner.suspensionId);
   const harnessResult = turnId ? await deps.store.turnResult(scope, turnId) : null;
   return {
@@ -176,6 +174,15 @@ async function completed(
     ...(harnessResult && { harnessResult }),
     delivery: record.delivery,
   };
+}
+
+/** A stored answer that was not applied: another one won its suspension, or it ended before (C1). */
+function tooLate(record: ContinuationRecord, message: SignedMessage, { suspensionId }: Given): Refused {
+  const at = new Date().toISOString();
+  const answer = senderOf(message, at);
+  const result = step(record, { type: 'answered', at, message: { ...message, suspensionId }, answer });
+  if (!result.ok && result.refusal) return { ok: false, refusal: result.refusal };
+  throw new ContinuationError('record_malformed', `${record.id} has passed an answer without a winner.`);
 }
 
 /** The turn that an answer resumed: answers and resumed turns are counted alike, but a denial runs none. */
