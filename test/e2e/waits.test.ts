@@ -75,7 +75,7 @@ describe.concurrent('each type of wait', () => {
   test.for(TYPES)('%s: every other type of answer is refused and nothing is consumed', async (type) => {
     const { id, right } = await waiting(type);
     const before = await stack.client.get({ continuationId: id });
-    await expect.poll(() => stack.historyLength(id)).toBeGreaterThan(3);
+    await stack.waits(id);
     const length = await stack.historyLength(id);
     for (const wrong of [...Object.values(ANSWERS), wake()].filter((trigger) => trigger.type !== type)) {
       expect(refusalOf(await stack.client.resume({ continuationId: id, trigger: wrong }))).toMatchObject({
@@ -101,7 +101,7 @@ describe.concurrent('each type of wait', () => {
     '%s: an answer that belongs to something else is refused and nothing is consumed',
     async ([type, wrong, message]) => {
       const { id, right } = await waiting(type);
-      await expect.poll(() => stack.historyLength(id)).toBeGreaterThan(3);
+      await stack.waits(id);
       const length = await stack.historyLength(id);
       const refusal = refusalOf(await stack.client.resume({ continuationId: id, trigger: wrong }));
       expect(refusal).toMatchObject({ code: 'wrong_correlation', message: expect.stringContaining(message) });

@@ -47,6 +47,8 @@ export interface Stack {
   /** Temporal as the UI and the CLI reach it, past our client. */
   readonly temporal: Client;
   readonly taskQueue: string;
+  /** host:port of the Temporal server. */
+  readonly address: string;
   readonly databaseUrl: string;
   /** Starts a worker in this process; stop it before the stack is closed. */
   startWorker(
@@ -56,6 +58,8 @@ export interface Stack {
   handle(id: string): WorkflowHandle;
   /** Length of the workflow's history: a refused update adds nothing to it. */
   historyLength(id: string): Promise<number>;
+  /** Resolves when the workflow has taken its first task and waits. */
+  waits(id: string): Promise<void>;
   close(): Promise<void>;
 }
 export interface RunningWorker {
@@ -63,10 +67,14 @@ export interface RunningWorker {
   stop(): Promise<void>;
 }
 
-export async function startStack(options: Partial<ContinuationClientOptions> = {}): Promise<Stack> {
+/** `servers`: others than those of the test run, for tests that kill them. */
+export async function startStack(
+  options: Partial<ContinuationClientOptions> = {},
+  servers: { readonly address?: string; readonly databaseUrl?: string } = {},
+): Promise<Stack> {
   installQuietRuntime();
-  const database = await createTestDatabase();
-  const address = inject('temporalAddress');
+  const database = await createTestDatabase(servers.databaseUrl ? { url: servers.databaseUrl } : {});
+  const address = servers.address ?? inject('temporalAddress');
   const connection = await Connection.connect({ address });
   const native = await NativeConnection.connect({ address });
   await ensureSearchAttributes(connection);
@@ -79,6 +87,7 @@ export async function startStack(options: Partial<ContinuationClientOptions> = {
     clients.push(client);
     return client;
   };
+  const historyLength = async (id: string) => (await temporal.workflow.getHandle(id).describe()).historyLength;
   const running = new Set<RunningWorker>();
   return {
     client: newClient(),
@@ -87,10 +96,12 @@ export async function startStack(options: Partial<ContinuationClientOptions> = {
     native,
     temporal,
     taskQueue,
+    address,
     databaseUrl: database.url,
     newClient,
     handle: (id) => temporal.workflow.getHandle(id),
-    historyLength: async (id) => (await temporal.workflow.getHandle(id).describe()).historyLength,
+    historyLength,
+    waits: (id) => expect.poll(() => historyLength(id), { timeout: 20_000 }).toBeGreaterThan(3),
     async startWorker(workerOptions) {
       bundle ??= bundleWorkflows();
       const worker = await createWorker({
