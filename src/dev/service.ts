@@ -1,0 +1,103 @@
+/** A worker and a client on a development stack, in this process. */
+import { Connection } from '@temporalio/client';
+import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker';
+import type { Config } from '../config.ts';
+import {
+  type ContinuationClient,
+  ContinuationError,
+  createClient,
+  createStore,
+  createWorker,
+  type Delivery,
+  ensureSearchAttributes,
+  type Harness,
+} from '../index.ts';
+import type { Cleanup } from './cleanup.ts';
+import type { Progress } from './progress.ts';
+
+export interface ServiceOptions {
+  readonly temporal: Config['temporal'];
+  readonly databaseUrl: string;
+  readonly taskQueue: string;
+  readonly scope?: string;
+  readonly harness: Harness;
+  readonly delivery: Delivery;
+  /** Called when the worker ends without being asked to. */
+  readonly onFailure: (error: unknown) => void;
+}
+export interface Service {
+  readonly client: ContinuationClient;
+  readonly connection: Connection;
+}
+
+/**
+ * Lets the Temporal SDK speak only about what goes wrong, one line each, and leaves signals to us: the order in which things
+ * end matters. To be called before anything else of the SDK.
+ */
+export function quietTemporal(print: (line: string) => void): void {
+  const say = (message: string, meta?: object) => print(`Temporal: ${message}${causeOf(meta)}`);
+  const silent = () => undefined;
+  Runtime.install({
+    shutdownSignals: [],
+    logger: { log: silent, trace: silent, debug: silent, info: silent, warn: say, error: say },
+    telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'ERROR' }) } },
+  });
+}
+
+function causeOf(meta: object | undefined): string {
+  const error = meta && 'error' in meta ? meta.error : undefined;
+  return error instanceof Error ? ` (${error.message})` : '';
+}
+
+export async function startService(options: ServiceOptions, progress: Progress, cleanup: Cleanup): Promise<Service> {
+  const { temporal, databaseUrl, taskQueue, harness, delivery } = options;
+  const { connection, native } = await progress.step('Connecting to Temporal', () => connect(temporal, cleanup));
+  await registerAttributes(connection, temporal.namespace, progress);
+  const store = createStore({ url: databaseUrl });
+  cleanup.add(store.close);
+  const { namespace } = temporal;
+  const caller = { subject: 'agent', ...(options.scope && { scope: options.scope }) };
+  const client = createClient({ connection, namespace, store, taskQueue, caller });
+  cleanup.add(client.close);
+  const worker = await progress.step('Starting the worker', () =>
+    createWorker({
+      connection: native,
+      namespace,
+      store,
+      taskQueue,
+      harness,
+      delivery,
+      worker: { shutdownGraceTime: '2s', shutdownForceTime: '5s' },
+    }),
+  );
+  const run = worker.run();
+  run.catch(options.onFailure);
+  cleanup.add(async () => {
+    if (worker.getState() === 'RUNNING') worker.shutdown();
+    await run;
+  });
+  return { client, connection };
+}
+
+async function connect({ connection: options }: Config['temporal'], cleanup: Cleanup) {
+  try {
+    const connection = await Connection.connect({ ...options, connectTimeout: '10s' });
+    cleanup.add(() => connection.close());
+    const native = await NativeConnection.connect(options);
+    cleanup.add(() => native.close());
+    return { connection, native };
+  } catch (cause) {
+    const message = `No Temporal server answers at ${options.address}: check TEMPORAL_ADDRESS, or unset it and let this start one.`;
+    throw new ContinuationError('temporal_unavailable', message, { cause });
+  }
+}
+
+/** Whoever may not register them goes on without: the library starts its workflows either way. */
+async function registerAttributes(connection: Connection, namespace: string, progress: Progress): Promise<void> {
+  try {
+    await ensureSearchAttributes(connection, namespace);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    progress.note(`Search attributes are not registered (${why}); the Temporal UI will not show the status.`);
+  }
+}
