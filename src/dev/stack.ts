@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Config } from '../config.ts';
-import { migrate } from '../index.ts';
+import { ContinuationError, isContinuationError, migrate } from '../index.ts';
 import type { Cleanup } from './cleanup.ts';
 import { startPostgres } from './postgres.ts';
 import type { Progress } from './progress.ts';
@@ -38,12 +38,25 @@ export async function startStack(options: StackOptions, progress: Progress, clea
     config.temporal.named ? { temporal: config.temporal } : startTemporal(options, folder, progress, cleanup),
     config.databaseUrl ?? startDatabase(options, folder, progress, cleanup),
   );
-  await progress.step('Bringing the database to its tables', () => migrate({ url: databaseUrl }));
+  await progress.step('Bringing the database to its tables', () => bringUp(databaseUrl));
   return {
     ...temporal,
     databaseUrl,
     own: { temporal: !config.temporal.named, database: config.databaseUrl === undefined },
   };
+}
+
+/** A database of the user's may be away, or not for us; the driver's words alone do not say whose it is. */
+async function bringUp(url: string): Promise<void> {
+  try {
+    await migrate({ url });
+  } catch (cause) {
+    if (isContinuationError(cause)) throw cause;
+    const { code, message } = cause as { code?: string; message?: string };
+    const where = new URL(url);
+    const what = `The database at ${where.host}${where.pathname} cannot be used (${message || code})`;
+    throw new ContinuationError('database_unavailable', `${what}: check that it runs, and DATABASE_URL.`, { cause });
+  }
 }
 
 async function bothOf<A, B>(a: A | Promise<A>, b: B | Promise<B>): Promise<[A, B]> {
