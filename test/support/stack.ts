@@ -29,6 +29,11 @@ import { createTestDatabase } from './database.ts';
 import { chained } from './stored.ts';
 
 let bundle: Promise<{ code: string }> | undefined;
+/** Made once per test file: it takes seconds. */
+export function workflowBundle(): Promise<{ code: string }> {
+  bundle ??= bundleWorkflows();
+  return bundle;
+}
 let quiet = false;
 
 /** The SDK's own log is for operators; a test says what it expects. */
@@ -36,7 +41,7 @@ function installQuietRuntime(): void {
   if (quiet) return;
   quiet = true;
   const filter = { core: 'ERROR', other: 'ERROR' } as const;
-  Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter } } });
+  Runtime.install({ logger: new DefaultLogger('WARN'), telemetryOptions: { logging: { filter } } });
 }
 
 export interface Stack {
@@ -103,13 +108,12 @@ export async function startStack(
     historyLength,
     waits: (id) => expect.poll(() => historyLength(id), { timeout: 20_000 }).toBeGreaterThan(3),
     async startWorker(workerOptions) {
-      bundle ??= bundleWorkflows();
       const worker = await createWorker({
         connection: native,
         store,
         taskQueue,
         maintenance: false,
-        workflowBundle: await bundle,
+        workflowBundle: await workflowBundle(),
         ...workerOptions,
         worker: { shutdownGraceTime: 100, ...workerOptions.worker },
       });

@@ -1,0 +1,290 @@
+/**
+ * A worker that is killed (`kill -9`) at every point of a continuation's life, and another that goes on: no effect twice (C7),
+ * an unknown outcome is shown and never guessed (C8), and what was committed stands (C6).
+ */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ContinuationClient, ContinuationRecord } from '../../src/index.ts';
+import { isTerminal } from '../../src/record.ts';
+import { reply } from '../support/builders.ts';
+import { type ChildWorker, type Options, startChildWorker } from '../support/child-worker.ts';
+import { query } from '../support/database.ts';
+import {
+  type Actors,
+  agreedEnd,
+  becomes,
+  createActors,
+  created,
+  DONE,
+  pause,
+  refusalOf,
+  type Stack,
+  startStack,
+  taken,
+} from '../support/stack.ts';
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startStack();
+});
+afterAll(() => stack?.close());
+
+const children: ChildWorker[] = [];
+afterAll(() => Promise.all(children.map((child) => child.kill())));
+
+/** A task queue of its own, a worker process on it, and a client that takes it for lost after three seconds. */
+async function victim(options: Partial<Options> = {}) {
+  const taskQueue = `crash-${randomUUID()}`;
+  const client = stack.newClient({ taskQueue, heartbeatTimeoutMs: 3_000 });
+  const start = async (more: Partial<Options> = {}) => {
+    const child = await startChildWorker({ ...servers(), taskQueue, ...options, ...more });
+    children.push(child);
+    return child;
+  };
+  return { client, taskQueue, child: await start(), start };
+}
+
+const servers = () => ({ address: stack.address, databaseUrl: stack.databaseUrl });
+
+/** Another worker on the same queue, in this process. */
+async function successor(taskQueue: string, change: (actors: Actors) => Partial<Actors> = () => ({})): Promise<Actors> {
+  const actors = createActors();
+  await stack.startWorker({ ...actors, ...change(actors), taskQueue });
+  return actors;
+}
+
+async function answered(client: ContinuationClient): Promise<string> {
+  const { id } = await created(client);
+  expect(taken(await client.resume({ continuationId: id, trigger: reply() }))).toMatchObject({ outcome: 'accepted' });
+  return id;
+}
+
+/** How it ended, when row, workflow and receipts say the same. */
+async function ended(id: string) {
+  await becomes(stack.client, id, isTerminal, 90_000);
+  return agreedEnd(stack, id);
+}
+const PATIENCE = { timeout: 150_000 };
+const isUncertain = (record: ContinuationRecord) => record.resume?.uncertain !== undefined;
+const turnRow = async (id: string) =>
+  (await query(stack.databaseUrl, 'select * from continuations.turns where continuation_id = $1', [id]))[0];
+
+describe.concurrent('a worker killed', PATIENCE, () => {
+  test('while its continuation waits costs nothing: the next answer resumes it, once', async () => {
+    const { client, taskQueue, child } = await victim();
+    const { id } = await created(client);
+    // It waits in the memory of the worker that is about to die.
+    await expect.poll(() => stack.historyLength(id), { timeout: 60_000 }).toBeGreaterThan(3);
+    await child.kill();
+    const next = await successor(taskQueue);
+    const result = await client.resume(
+      { continuationId: id, trigger: reply() },
+      { until: 'finished', timeoutMs: 90_000 },
+    );
+    expect(taken(result)).toMatchObject({ outcome: 'accepted', harnessResult: DONE });
+    expect((await ended(id)).record).toMatchObject({ status: 'completed', bounds: { resumeAttempts: 1 } });
+    expect(next.turns(id)).toHaveLength(1);
+    expect(child.ledger()).toEqual([]);
+  });
+
+  test('while its harness runs leaves an unknown outcome: shown, never run again, stopped by a person', async () => {
+    const { client, taskQueue, child } = await victim();
+    const id = await answered(client);
+    await child.next('turn');
+    await child.kill();
+    const next = await successor(taskQueue);
+    const uncertain = await becomes(client, id, isUncertain, 90_000);
+    expect(uncertain).toMatchObject({
+      status: 'resuming',
+      resume: { attempt: 1, uncertain: { cause: 'lost', message: expect.stringContaining('never recorded') } },
+      delivery: { status: 'pending_delivery' },
+    });
+    const refused = refusalOf(await client.resume({ continuationId: id, trigger: reply('again'), messageId: 'other' }));
+    expect(refused).toMatchObject({ code: 'already_resumed', winner: { type: 'user_reply' } });
+    expect(await turnRow(id)).toMatchObject({ state: 'uncertain', attempt: 1, fence: 2 });
+    taken(await client.stop({ continuationId: id, reason: 'cancelled_by_user' }));
+    const { record, kinds } = await ended(id);
+    expect(record).toMatchObject({ status: 'cancelled', resume: { uncertain: { cause: 'lost' } } });
+    expect(kinds).toEqual(['created', 'admitted', 'started', 'uncertain', 'stopped']);
+    expect(next.turns(id)).toHaveLength(0);
+    expect(child.ledger()).toEqual([`turn ${id}:resume:1 1`]);
+  });
+
+  test('while a replayable harness runs: another worker runs the turn again, as attempt 2', async () => {
+    const { client, taskQueue, child } = await victim({ replayable: true });
+    const id = await answered(client);
+    await child.next('turn');
+    await child.kill();
+    const next = await successor(taskQueue, ({ harness }) => ({ harness: { ...harness, replayable: true } }));
+    const { record, kinds } = await ended(id);
+    expect(record).toMatchObject({ status: 'completed', resume: { attempt: 2 }, bounds: { resumeAttempts: 1 } });
+    expect(kinds).toEqual(['created', 'admitted', 'started', 'started', 'settled', 'delivered']);
+    expect(next.turns(id)).toMatchObject([{ attempt: 2, resumedTurnId: `${id}:resume:1`, trigger: reply() }]);
+  });
+});
+
+describe.concurrent('a worker killed between a commit and its acknowledgement', PATIENCE, () => {
+  test('of the begin of a turn: nobody can know that its harness was not called, so its outcome is unknown', async () => {
+    const { client, taskQueue, child } = await victim({ dieAfter: 'beginTurn' });
+    const id = await answered(client);
+    expect(await child.ended).toBe('SIGKILL');
+    const next = await successor(taskQueue);
+    expect(await becomes(client, id, isUncertain, 90_000)).toMatchObject({
+      status: 'resuming',
+      resume: { uncertain: { cause: 'lost' } },
+    });
+    expect(next.turns(id)).toHaveLength(0);
+    expect(child.ledger()).toEqual(['died after beginTurn']);
+    taken(await client.stop({ continuationId: id, reason: 'cancelled_by_product' }));
+    await ended(id);
+  });
+
+  test('of a turn: the stored result is adopted, the harness ran once', async () => {
+    const { client, taskQueue, child } = await victim({ dieAfter: 'endTurn' });
+    const id = await answered(client);
+    child.returns(await child.next('turn'), { outcome: 'completed', assistantMessage: { text: 'from the dead' } });
+    expect(await child.ended).toBe('SIGKILL');
+    const next = await successor(taskQueue);
+    const { record, kinds } = await ended(id);
+    expect(record).toMatchObject({ status: 'completed', resume: { attempt: 1 }, delivery: { status: 'delivered' } });
+    expect(kinds).toEqual(['created', 'admitted', 'started', 'settled', 'delivered']);
+    expect(next.turns(id)).toHaveLength(0);
+    expect(next.deliveries(id)).toMatchObject([{ harnessResult: { assistantMessage: { text: 'from the dead' } } }]);
+    expect(child.ledger()).toEqual([`turn ${id}:resume:1 1`, 'died after endTurn']);
+  });
+
+  test('of a turn that asks again: the new question is opened, once', async () => {
+    const { client, taskQueue, child } = await victim({ dieAfter: 'endTurn' });
+    const id = await answered(client);
+    child.returns(await child.next('turn'), {
+      outcome: 'needs_clarification',
+      continuation: { state: { question: 'And which size?' } },
+    });
+    expect(await child.ended).toBe('SIGKILL');
+    const next = await successor(taskQueue);
+    const asks = await becomes(
+      client,
+      id,
+      (record) => record.status === 'pending' && record.answers.length === 1,
+      90_000,
+    );
+    expect(asks).toMatchObject({ suspension: { question: 'And which size?' }, bounds: { resumeAttempts: 1 } });
+    const { suspension } = asks;
+    taken(await client.resume({ continuationId: id, suspensionId: suspension.id, trigger: reply('large') }));
+    const { record, kinds } = await ended(id);
+    expect(record).toMatchObject({ status: 'completed', bounds: { resumeAttempts: 2 } });
+    expect(kinds).toEqual([
+      'created',
+      'admitted',
+      'started',
+      'settled',
+      'opened',
+      'admitted',
+      'started',
+      'settled',
+      'delivered',
+    ]);
+    expect(next.turns(id)).toMatchObject([{ resumedTurnId: `${id}:resume:2` }]);
+  });
+
+  test('of the end of a failed attempt: the turn is run again as attempt 2, nobody is asked again', async () => {
+    const { client, taskQueue, child } = await victim({ dieAfter: 'endTurn' });
+    const id = await answered(client);
+    child.throwsTransient(await child.next('turn'));
+    expect(await child.ended).toBe('SIGKILL');
+    const next = await successor(taskQueue);
+    const { record, kinds } = await ended(id);
+    expect(record).toMatchObject({ status: 'completed', resume: { attempt: 2 }, bounds: { resumeAttempts: 1 } });
+    expect(kinds).toEqual(['created', 'admitted', 'started', 'attempt_ended', 'started', 'settled', 'delivered']);
+    expect(next.turns(id)).toMatchObject([{ attempt: 2, trigger: reply() }]);
+  });
+});
+
+describe.concurrent('a worker killed while it delivers', PATIENCE, () => {
+  const delivering = async (child: ChildWorker, client: ContinuationClient) => {
+    const id = await answered(client);
+    child.returns(await child.next('turn'), DONE);
+    return id;
+  };
+
+  test('an adapter that is not idempotent is called once: the follow-up is told as failed and uncertain', async () => {
+    const { client, taskQueue, child } = await victim();
+    const id = await delivering(child, client);
+    await child.next('delivery');
+    await child.kill();
+    const next = await successor(taskQueue);
+    const { record, kinds } = await ended(id);
+    expect(record).toMatchObject({
+      status: 'completed',
+      terminalReason: 'completed',
+      delivery: { status: 'delivery_failed', uncertain: true, error: expect.stringContaining('may have arrived') },
+    });
+    expect(kinds).toEqual(['created', 'admitted', 'started', 'settled', 'delivered']);
+    expect(next.deliveries(id)).toHaveLength(0);
+    expect(child.ledger()).toEqual([`turn ${id}:resume:1 1`, `delivery ${id}:resume:1 0`]);
+  });
+
+  test('an idempotent adapter is called again with the same delivery id', async () => {
+    const { client, taskQueue, child } = await victim({ idempotent: true });
+    const id = await delivering(child, client);
+    const call = await child.next('delivery');
+    await child.kill();
+    const next = await successor(taskQueue, ({ delivery }) => ({ delivery: { ...delivery, idempotent: true } }));
+    const { record } = await ended(id);
+    expect(record).toMatchObject({ status: 'completed', delivery: { status: 'delivered' } });
+    expect(record.delivery.uncertain).toBeUndefined();
+    expect(next.deliveries(id)).toMatchObject([{ deliveryId: call.turnId }]);
+    expect(next.turns(id)).toHaveLength(0);
+  });
+
+  test('between the commit of the delivery and its acknowledgement: it is not delivered again', async () => {
+    const { client, taskQueue, child } = await victim({ dieAfter: 'endDelivery', idempotent: true });
+    const id = await delivering(child, client);
+    child.delivers(await child.next('delivery'), { status: 'delivered', metadata: { receipt: 'r-1' } });
+    expect(await child.ended).toBe('SIGKILL');
+    const next = await successor(taskQueue, ({ delivery }) => ({ delivery: { ...delivery, idempotent: true } }));
+    const { record } = await ended(id);
+    expect(record).toMatchObject({
+      status: 'completed',
+      delivery: { status: 'delivered', metadata: { receipt: 'r-1' } },
+    });
+    expect(next.deliveries(id)).toHaveLength(0);
+  });
+});
+
+describe.concurrent('a client killed', PATIENCE, () => {
+  test('between the commit of a create and the start: the repeated create finds the row and starts its workflow', async () => {
+    const taskQueue = `crash-${randomUUID()}`;
+    const client = stack.newClient({ taskQueue });
+    const input = pause('user_reply', { originTurnId: randomUUID() });
+    const child = await startChildWorker({ ...servers(), taskQueue, dieAfter: 'create', create: input });
+    children.push(child);
+    expect(await child.ended).toBe('SIGKILL');
+    const [row] = (await client.list({ scope: 'app=default' })).records.filter(
+      (one) => one.origin.turnId === input.originTurnId,
+    );
+    const id = row?.id as string;
+    await expect(stack.historyLength(id)).rejects.toThrow('not found');
+    const again = taken(await client.create(input));
+    expect(again).toMatchObject({ created: false, started: true, record: { id } });
+    const next = await successor(taskQueue);
+    taken(await client.resume({ continuationId: id, trigger: reply() }));
+    const { kinds } = await ended(id);
+    expect(kinds).toEqual(['created', 'admitted', 'started', 'settled', 'delivered']);
+    expect(next.turns(id)).toHaveLength(1);
+  });
+
+  test('between the commit of a create and the start: an answer starts the workflow, without another create', async () => {
+    const taskQueue = `crash-${randomUUID()}`;
+    const client = stack.newClient({ taskQueue });
+    const input = pause('user_reply', { originTurnId: randomUUID() });
+    const child = await startChildWorker({ ...servers(), taskQueue, dieAfter: 'create', create: input });
+    children.push(child);
+    expect(await child.ended).toBe('SIGKILL');
+    const [row] = (await client.list()).records.filter((one) => one.origin.turnId === input.originTurnId);
+    const id = row?.id as string;
+    await successor(taskQueue);
+    taken(await client.resume({ continuationId: id, trigger: reply() }, { until: 'finished' }));
+    expect((await ended(id)).record).toMatchObject({ status: 'completed', bounds: { resumeAttempts: 1 } });
+  });
+});
