@@ -152,6 +152,8 @@ async function runTurn(
     if (!closed.started) turn.cancel();
     return closed;
   });
+  // A stop cancels both at once: nobody waits for the expiry then, and an unhandled rejection would fail the task for ever.
+  expiry.catch(() => undefined);
   try {
     return await turn.run(() => effects.runTurn(record));
   } catch (error) {
@@ -159,7 +161,6 @@ async function runTurn(
     throw error;
   } finally {
     window.cancel();
-    expiry.catch(() => undefined);
   }
 }
 
