@@ -41,7 +41,7 @@ function installQuietRuntime(): void {
   if (quiet) return;
   quiet = true;
   const filter = { core: 'ERROR', other: 'ERROR' } as const;
-  Runtime.install({ logger: new DefaultLogger('WARN'), telemetryOptions: { logging: { filter } } });
+  Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter } } });
 }
 
 export interface Stack {
