@@ -178,6 +178,19 @@ describe('write', () => {
     expect(await db().receipts(SCOPE, record.id)).toHaveLength(2);
   });
 
+  test('twenty at once leave the newest record and an unbroken chain', async () => {
+    const record = await paused(db());
+    const versions = Array.from({ length: 20 }, (_, i) => ({ ...record, revision: i + 2 }));
+    const fact = (i: number) => ({ kind: 'opened', cause: `opened:${i}`, at: NOON, body: `{"revision":${i}}` });
+    await Promise.all(versions.map((version) => db().write(version, [fact(version.revision)])));
+    expect((await db().get(SCOPE, record.id))?.record.revision).toBe(21);
+    const receipts = await db().receipts(SCOPE, record.id);
+    expect(receipts?.map(({ digest }) => digest)).toEqual(chained(receipts!));
+    const written = receipts!.slice(1).map(({ body }) => JSON.parse(body).revision as number);
+    expect(written).toEqual([...written].sort((a, b) => a - b));
+    expect(written.at(-1)).toBe(21);
+  });
+
   test('never changes a terminal row (C10)', async () => {
     const ended = await stopped(db());
     const next = { ...ended, revision: ended.revision + 5, updatedAt: later(HOUR) };

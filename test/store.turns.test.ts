@@ -241,6 +241,25 @@ describe('beginTurn', () => {
     expect(await kinds(record.id)).toEqual(['created', 'stopped']);
   });
 
+  test('does not run again what was ended past its turn', async () => {
+    const begun = await running();
+    const { record } = await db().endTurn(ending(begun, 'ended'));
+    const failed = {
+      ...record,
+      status: 'failed',
+      terminalReason: 'resume_runtime_error',
+      revision: record.revision + 1,
+    } as ContinuationRecord;
+    await db().write(failed, []);
+    for (const replayable of [false, true]) {
+      expect(await db().beginTurn(beginning(begun.record, { replayable }))).toMatchObject({
+        found: 'finished',
+        record: failed,
+      });
+    }
+    expect(await kinds(record.id)).toEqual(['created', 'admitted', 'started', 'attempt_ended']);
+  });
+
   test('does not start what was superseded, and writes nothing', async () => {
     const sessionId = 'superseded-before';
     const record = await paused(db(), { sessionId });

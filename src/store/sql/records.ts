@@ -3,10 +3,9 @@
  * locks are taken in one order, and answers in one round trip.
  */
 export const RECORDS = `
--- A record as readers see it: marked as superseded before its workflow knows.
+-- A record as readers see it: marked as superseded before its workflow knows. A mark in the record is in the column, too.
 create function shown(record jsonb, superseded_by text) returns jsonb language sql immutable as $$
-  select case when superseded_by is null or record ? 'supersededBy' then record
-    else record || jsonb_build_object('supersededBy', superseded_by) end
+  select case when superseded_by is null then record else record || jsonb_build_object('supersededBy', superseded_by) end
 $$;
 
 create function link(previous text, sequence integer, body text) returns text language sql immutable as $$
