@@ -1,0 +1,49 @@
+/** What callers give to the client. */
+import { z } from 'zod';
+import { Message } from './message.ts';
+import { Instant, id, metadata, Scope } from './primitives.ts';
+import { TerminalReason } from './record.ts';
+import { HarnessResult } from './result.ts';
+import { Bounds, DeliveryTarget } from './terms.ts';
+
+const { expiresAt, neverExpires, ...limits } = Bounds.omit({ resumeAttempts: true, extensions: true }).partial().shape;
+/** Input of `create` (002 `CreateContinuationInput` and our additions). */
+export const CreateInput = z.strictObject({
+  assistantId: id,
+  scope: Scope.optional(),
+  sessionId: id.optional(),
+  threadId: id.optional(),
+  userId: id.optional(),
+  originTurnId: id,
+  /** Default: `originTurnId`. Unique per scope and assistant. */
+  idempotencyKey: id.optional(),
+  harnessResult: HarnessResult,
+  /** Where the follow-up goes; `false`: there is none to deliver. */
+  delivery: z.union([DeliveryTarget, z.literal(false)]).optional(),
+  bounds: z
+    .strictObject({ ...limits, expiresAt, neverExpires, resumeAttempts: z.int().min(0).optional() })
+    .refine((b) => !(b.expiresAt && b.neverExpires), {
+      path: ['expiresAt'],
+      message: 'and neverExpires exclude each other',
+    })
+    .optional(),
+  /** Stop what still waits in this session (needs `sessionId`). */
+  supersede: z.boolean().optional(),
+  metadata: metadata.optional(),
+});
+export type CreateInput = z.infer<typeof CreateInput>;
+export type CreateContinuationInput = z.input<typeof CreateInput>;
+
+/** Input of `resume`: a message and the continuation it answers. */
+export const ResumeInput = z.strictObject({ continuationId: z.string(), ...Message.shape });
+export type ResumeContinuationInput = z.input<typeof ResumeInput>;
+
+export const StopInput = z.strictObject({
+  continuationId: z.string(),
+  reason: TerminalReason,
+  metadata: metadata.optional(),
+});
+export type StopContinuationInput = z.input<typeof StopInput>;
+
+export const ExtendInput = z.strictObject({ continuationId: z.string(), expiresAt: Instant });
+export type ExtendContinuationInput = z.input<typeof ExtendInput>;
