@@ -4,7 +4,10 @@ import { existsSync } from 'node:fs';
 
 const source = new URL('../src/cli/main.ts', import.meta.url);
 if (existsSync(source)) {
-  const { register } = await import('tsx/esm/api');
+  const { register } = await import('tsx/esm/api').catch(() => {
+    console.error('The dependencies are not installed: run `npm ci` first.');
+    process.exit(1);
+  });
   register();
   await import(source.href);
 } else {

@@ -50,7 +50,7 @@ export function recordView(record: ContinuationView, options: ViewOptions): stri
       .map(([name, value]) => `  ${name.padEnd(14)}${value}`)
       .join('\n'),
     `Question:\n${paragraph(suspension.question)}`,
-    ...(suspension.pending.length > 0 ? [`Calls that wait:\n${suspension.pending.map(callLine).join('\n')}`] : []),
+    ...(suspension.pending.length > 0 ? [`Calls:\n${suspension.pending.map(callLine).join('\n')}`] : []),
     ...(record.answers.length > 0 ? [`Answers:\n${record.answers.map(answerLine).join('\n')}`] : []),
     ...(result?.assistantMessage ? [`What the last turn said:\n${paragraph(result.assistantMessage.text)}`] : []),
     ...howToAnswer(record, options),

@@ -3,8 +3,8 @@ import { delimiter, dirname } from 'node:path';
 import { Client, type Connection } from '@temporalio/client';
 import { answerLines, signalLine } from '../cli/answer-lines.ts';
 import { commandLine, paragraph, plain, relative } from '../cli/text.ts';
-import { statusInWords, winnerInWords } from '../cli/view.ts';
-import type { ContinuationClient, ContinuationRecord, Harness } from '../index.ts';
+import { statusInWords } from '../cli/view.ts';
+import type { ContinuationClient, ContinuationRecord, Harness, Winner } from '../index.ts';
 import type { PendingRecord } from '../schema.ts';
 import { waitInWords } from '../summary.ts';
 import type { DevStack } from './stack.ts';
@@ -86,7 +86,7 @@ export function narrated(harness: Harness, print: Print): Harness {
     ...harness,
     runResumedTurn(turn) {
       const answer = turn.continuation.answers.at(-1);
-      print(`${answer ? winnerInWords(answer) : turn.trigger.type}: the turn runs (${turn.resumedTurnId})`);
+      print(`${answer ? decided(answer) : turn.trigger.type}: the turn runs (${turn.resumedTurnId})`);
       return harness.runResumedTurn(turn);
     },
   };
@@ -109,12 +109,16 @@ export async function narrate(
   }
 }
 
+function decided(answer: Winner): string {
+  return `${answer.decision ?? answer.type} by ${plain(answer.subject)} over ${plain(answer.channel)}`;
+}
+
 function isEnded({ status }: ContinuationRecord): boolean {
   return status !== 'pending' && status !== 'resuming';
 }
 
 function ending(record: ContinuationRecord): string {
   const answer = record.answers.at(-1);
-  const by = answer && record.status !== 'completed' ? `, ${winnerInWords(answer)}` : '';
+  const by = answer && record.status !== 'completed' ? `, ${decided(answer)}` : '';
   return `${record.id} is ${statusInWords(record)}${by}; follow-up: ${record.delivery.status}`;
 }
