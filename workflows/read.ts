@@ -1,10 +1,12 @@
 /** Reads what starts, answers, stops and extends a continuation, without trust: anyone can send anything (C15). */
 import { ApplicationFailure, currentUpdateInfo } from '@temporalio/workflow';
+import { next } from '../src/continuation.ts';
 import type { Answered, Extended, Step } from '../src/events.ts';
 import { jsonFault, utf8Length } from '../src/json.ts';
 import { readMessage, senderOf } from '../src/message.ts';
-import { isTerminal, STATUS_OF } from '../src/record.ts';
+import { STATUS_OF } from '../src/record.ts';
 import type { ContinuationRecord, Refusal, TerminalReason, WaitType } from '../src/schema.ts';
+import { currentDetails } from '../src/summary.ts';
 import { now } from './life.ts';
 import { type ContinuationOptions, type ContinuationStart, REPEATED, type StopRequest } from './messages.ts';
 
@@ -20,14 +22,25 @@ function invalid(path: string, message: string): { ok: false; refusal: Refusal }
   return { ok: false, refusal: path ? { ...refusal, path } : refusal };
 }
 
-/** The input of the workflow; an undecodable or foreign one fails it at once, or it would wait for ever. */
+/** The input of the workflow; an undecodable or foreign one fails it at once, or it would wait or fail its tasks for ever. */
 export function readStart(given: unknown): ContinuationStart {
   const { record, options } = isObject(given) ? given : {};
-  const isRecord =
-    isObject(record) && record.schemaVersion === 1 && typeof record.id === 'string' && isObject(record.suspension);
-  if (isRecord && isObject(options) && !isTerminal(record as ContinuationRecord)) return given as ContinuationStart;
+  if (isObject(record) && record.schemaVersion === 1 && isOpen(record) && isObject(options)) {
+    return given as ContinuationStart;
+  }
   const message = 'The input is not that of an open continuation: start continuations with the client.';
   throw ApplicationFailure.nonRetryable(message, 'invalid_input');
+}
+
+/** Whether the rules can read it and something is left to do. */
+function isOpen(record: Fields): boolean {
+  try {
+    const known = record as unknown as ContinuationRecord;
+    currentDetails(known);
+    return typeof known.id === 'string' && next(known).do !== 'finish';
+  } catch {
+    return false;
+  }
 }
 
 /** An answer, from an update or from the signal named after its wait type. */
