@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MAX_EXTENSIONS, next, step } from '../src/continuation.ts';
-import { isTerminal, winnerOf } from '../src/record.ts';
 import { digestJson } from '../src/digest.ts';
 import type { ContinuationEvent, Step } from '../src/events.ts';
+import { isTerminal, winnerOf } from '../src/record.ts';
 import {
   type Answer,
   ContinuationRecord,
