@@ -3,7 +3,7 @@
  * an unknown outcome is shown and never guessed (C8), and what was committed stands (C6).
  */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { ContinuationClient, ContinuationRecord } from '../../src/index.ts';
 import { isTerminal } from '../../src/record.ts';
 import { reply } from '../support/builders.ts';
@@ -74,7 +74,7 @@ describe.concurrent('a worker killed', PATIENCE, () => {
     const { client, taskQueue, child } = await victim();
     const { id } = await created(client);
     // It waits in the memory of the worker that is about to die.
-    await expect.poll(() => stack.historyLength(id), { timeout: 60_000 }).toBeGreaterThan(3);
+    await vi.waitFor(async () => expect(await stack.historyLength(id)).toBeGreaterThan(3), 60_000);
     await child.kill();
     const next = await successor(taskQueue);
     const result = await client.resume(
