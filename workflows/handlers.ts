@@ -41,7 +41,7 @@ export function registerHandlers(life: Life, options: ContinuationOptions): void
   setHandler(stopUpdate, (given) => stopAndWait(life, given), {
     description: STOP_DESCRIPTION,
     validator: (given) => {
-      const stop = readStop(given);
+      const stop = readStop(given, life.record);
       if (!stop.ok) throw failureOf(stop, life.record);
     },
   });
@@ -74,7 +74,7 @@ function accepted(record: ContinuationRecord): Accepted {
 
 /** The one asynchronous handler: a running turn is first closed under its lock (C6). */
 async function stopAndWait(life: Life, given: unknown): Promise<{ record: ContinuationRecord }> {
-  const stop = readStop(given);
+  const stop = readStop(given, life.record);
   if (!stop.ok) throw failureOf(stop, life.record);
   life.stop(stop.value);
   await CancellationScope.nonCancellable(() => condition(() => life.stopRequest === undefined));
@@ -98,7 +98,7 @@ function registerSignals(life: Life, options: ContinuationOptions): void {
     setHandler(answerSignals[type], answer, { description: ANSWER_DESCRIPTIONS[type] });
   }
   const stop = (given: unknown): void => {
-    const request = readStop(given);
+    const request = readStop(given, life.record);
     if (request.ok) life.stop(request.value);
     else refused('stop', given, request.refusal);
   };

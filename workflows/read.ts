@@ -56,13 +56,14 @@ export function readAnswer(given: unknown, options: ContinuationOptions, signal?
   return { ok: true, value: { type: 'answered', at, message: message.value, answer } };
 }
 
-export function readStop(given: unknown): Read<StopRequest> {
+/** A stop; its metadata is merged into the record's (002), so it is measured together with that. */
+export function readStop(given: unknown, record: ContinuationRecord): Read<StopRequest> {
   const { reason, metadata, supersededBy } = isObject(given) ? given : {};
   if (typeof reason !== 'string' || !Object.hasOwn(STATUS_OF, reason)) {
     return invalid('reason', `must be one of ${Object.keys(STATUS_OF).join(', ')}`);
   }
-  if (metadata !== undefined && !isMetadata(metadata)) {
-    return invalid('metadata', 'must be a JSON object of at most 16 KiB');
+  if (metadata !== undefined && !isMetadata(metadata, record)) {
+    return invalid('metadata', "must be a JSON object that keeps the record's metadata within 16 KiB");
   }
   const value = {
     reason: reason as TerminalReason,
@@ -72,8 +73,9 @@ export function readStop(given: unknown): Read<StopRequest> {
   return { ok: true, value };
 }
 
-function isMetadata(value: unknown): value is NonNullable<StopRequest['metadata']> {
-  return isObject(value) && !jsonFault(value) && utf8Length(JSON.stringify(value)) <= MAX_METADATA_BYTES;
+function isMetadata(value: unknown, record: ContinuationRecord): value is NonNullable<StopRequest['metadata']> {
+  if (!isObject(value) || jsonFault(value)) return false;
+  return utf8Length(JSON.stringify({ ...record.metadata, ...value })) <= MAX_METADATA_BYTES;
 }
 
 export function readExtension(given: unknown): Read<Extended> {

@@ -34,7 +34,7 @@ export type Suspension = z.infer<typeof Suspension>;
 export const AnswerInput = z.union([z.strictObject({ trigger: ResumeTrigger }), z.strictObject({ ref: ContentRef })]);
 export type AnswerInput = z.infer<typeof AnswerInput>;
 
-/** One accepted answer: who decided what, when and by which channel (C1). `input` stays only while it is being carried out. */
+/** One accepted answer: who decided what, when and by which channel (C1). Only the last one keeps its `input`. */
 export const Answer = z.strictObject({
   messageId: id,
   contentDigest: Digest,
