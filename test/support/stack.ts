@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, type Worker } from '@temporalio/worker';
-import { expect, inject } from 'vitest';
+import { expect, inject, vi } from 'vitest';
 import {
   bundleWorkflows,
   type ContinuationClient,
@@ -75,10 +75,11 @@ export interface RunningWorker {
 /** `servers`: others than those of the test run, for tests that kill them. */
 export async function startStack(
   options: Partial<ContinuationClientOptions> = {},
-  servers: { readonly address?: string; readonly databaseUrl?: string } = {},
+  servers: { readonly address?: string; readonly databaseUrl?: string; readonly waitMs?: number } = {},
 ): Promise<Stack> {
   installQuietRuntime();
-  const database = await createTestDatabase(servers.databaseUrl ? { url: servers.databaseUrl } : {});
+  const { databaseUrl, waitMs } = servers;
+  const database = await createTestDatabase({ ...(databaseUrl && { url: databaseUrl }), ...(waitMs && { waitMs }) });
   const address = servers.address ?? inject('temporalAddress');
   const connection = await Connection.connect({ address });
   const native = await NativeConnection.connect({ address });
@@ -106,7 +107,8 @@ export async function startStack(
     newClient,
     handle: (id) => temporal.workflow.getHandle(id),
     historyLength,
-    waits: (id) => expect.poll(() => historyLength(id), { timeout: 20_000 }).toBeGreaterThan(3),
+    // Not expect.poll: that does not work in tests that run concurrently.
+    waits: (id) => vi.waitFor(async () => expect(await historyLength(id)).toBeGreaterThan(3), 30_000),
     async startWorker(workerOptions) {
       const worker = await createWorker({
         connection: native,
