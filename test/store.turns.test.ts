@@ -398,6 +398,21 @@ describe('endTurn', () => {
     expect((await turnRow(zombie.turnId))?.evidence).toEqual({ 1: { outcome: 'completed' } });
   });
 
+  test('of a continuation that was ended past its turn is refused, and leaves no trace (C10)', async () => {
+    const begun = await running();
+    const { record } = begun;
+    const failed = {
+      ...record,
+      status: 'failed',
+      terminalReason: 'resume_runtime_error',
+      revision: record.revision + 1,
+    } as never;
+    const written = await db().write(failed, []);
+    expect(await db().endTurn(completing(begun))).toEqual({ accepted: false, ...written });
+    expect(await db().turnResult(SCOPE, record.resume.turnId)).toBeNull();
+    expect(await kinds(record.id)).toEqual(['created', 'admitted', 'started']);
+  });
+
   test('of a continuation that was deleted meanwhile is refused', async () => {
     const begun = await running();
     await db().closeTurn(closing(begun.record));

@@ -108,7 +108,7 @@ function find({ run }: Connection, id: string, reachable: RawBuilder<boolean>): 
 /** Oldest first: ids sort by creation, so a row that is added later never moves a page. */
 async function list({ run }: Connection, query: ListQuery): Promise<Page> {
   const limit = Math.min(Math.max(Math.trunc(query.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
-  const { scope, status, waitFor, sessionId, assistantId, after } = query;
+  const { scope, status, waitFor, sessionId, assistantId, answeredBy, after } = query;
   const rows = await run((db) => {
     let select = db.selectFrom('continuations.continuations').select(['id', shown]).where(within('scope', scope));
     if (status !== undefined) select = select.where('status', '=', status);
@@ -118,6 +118,8 @@ async function list({ run }: Connection, query: ListQuery): Promise<Page> {
     if (waitFor !== undefined) select = select.where('wait_type', '=', waitFor);
     if (sessionId !== undefined) select = select.where('session_id', '=', sessionId);
     if (assistantId !== undefined) select = select.where(sql<boolean>`assistant_id = ${assistantId}`);
+    if (answeredBy !== undefined)
+      select = select.where(sql<boolean>`record -> 'answers' @> ${json([answeredBy])}::jsonb`);
     if (after !== undefined) select = select.where('id', '>', after);
     return select
       .orderBy('id')

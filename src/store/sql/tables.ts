@@ -26,8 +26,7 @@ create table continuations (
   unique (scope, assistant_id, idempotency_key)
 );
 create index open_by_scope on continuations (scope, id) where status in ('pending', 'resuming');
-create index open_by_session on continuations (scope, session_id)
-  where status in ('pending', 'resuming') and session_id is not null;
+create index by_session on continuations (session_id, scope, id) where session_id is not null;
 create index open_by_deadline on continuations (expires_at) where status in ('pending', 'resuming') and expires_at is not null;
 create index open_by_seen on continuations (seen_at) where status in ('pending', 'resuming');
 create index open_unstarted on continuations (seen_at) where status in ('pending', 'resuming') and not started;

@@ -65,7 +65,7 @@ begin
 
   if t.turn_id is null then
     c := moved_on(c, r, added);
-    if c.status not in ('pending', 'resuming') or c.record #>> '{resume,turnId}' is distinct from turn
+    if c.record #>> '{resume,turnId}' is distinct from turn
       or c.record #>> '{answers,-1,contentDigest}' is distinct from answer then return b; end if;
     t := row(turn, c.id, answer, 'running', 1, 1, p_token, 'fresh', p_worker, p_at, 0, null, null, '{}')::turns;
     insert into turns select t.*;
