@@ -1,10 +1,11 @@
 /** The servers of a development stack: those that the environment names, else our own. */
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Config } from '../config.ts';
 import { ContinuationError, isContinuationError, migrate } from '../index.ts';
 import type { Cleanup } from './cleanup.ts';
+import { DevError } from './dev-error.ts';
 import { startPostgres } from './postgres.ts';
 import type { Progress } from './progress.ts';
 import { findTemporalCli } from './temporal-cli.ts';
@@ -95,13 +96,15 @@ async function startTemporal(
   progress: Progress,
   cleanup: Cleanup,
 ): Promise<Pick<DevStack, 'temporal' | 'uiUrl' | 'temporalCli'>> {
+  const dbFilename = join(folder, 'temporal.db');
+  assertDatabaseFile(dbFilename);
   const cliPath = await progress.step("Looking for Temporal's command line", () =>
     findTemporalCli({ env, onProgress: progress.note }),
   );
   const server = await progress.step('Starting the Temporal server', () =>
     startTemporalServer({
       cliPath,
-      ...(dataDir !== undefined && { dbFilename: join(folder, 'temporal.db') }),
+      ...(dataDir !== undefined && { dbFilename }),
       ...(ports?.temporal !== undefined && { port: ports.temporal }),
       ...(ports?.ui !== undefined && { uiPort: ports.ui }),
     }),
@@ -112,4 +115,18 @@ async function startTemporal(
     ...(server.uiUrl && { uiUrl: server.uiUrl }),
     temporalCli: cliPath,
   };
+}
+
+const SQLITE_HEADER = 'SQLite format 3\0';
+
+/** Temporal's own words about such a file are many, and do not name it. */
+function assertDatabaseFile(path: string): void {
+  if (!existsSync(path)) return;
+  const bytes = readFileSync(path);
+  if (bytes.length === 0 || bytes.subarray(0, SQLITE_HEADER.length).toString('latin1') === SQLITE_HEADER) return;
+  const what = `The file ${path} is no whole Temporal database`;
+  throw new DevError(
+    'temporal-start-failed',
+    `${what}: delete it (what waits is kept in PostgreSQL), or choose another folder.`,
+  );
 }
