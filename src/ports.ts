@@ -118,6 +118,8 @@ export interface ListQuery {
   readonly waitFor?: WaitCondition['type'];
   readonly sessionId?: string;
   readonly assistantId?: string;
+  /** Those that accepted this message. */
+  readonly answeredBy?: { readonly subject: string; readonly messageId: string };
   /** Exclusive cursor: the `next` of the page before. */
   readonly after?: string;
   /** 1..256, default 50. */

@@ -59,7 +59,7 @@ export interface Resuming {
 }
 
 export function createResuming(deps: ResumingDeps): Resuming {
-  const { store, caller, trace } = deps;
+  const { trace } = deps;
 
   const resume = async (input: ResumeContinuationInput, options: ResumeOptions = {}): Promise<ResumeResult> => {
     const receivedAt = new Date().toISOString();
@@ -83,15 +83,28 @@ export function createResuming(deps: ResumingDeps): Resuming {
   return {
     resume,
     async resumeBySession({ sessionId, ...message }, options) {
-      const { records } = await store.list({ scope: caller.scope, sessionId, status: 'pending', limit: 2 });
-      const [only, another] = records;
-      if (another) {
-        const message = `more than one continuation waits in session ${sessionId}: name the one that is answered`;
-        return { ok: false, refusal: { code: 'ambiguous_session', message } };
-      }
-      return only ? resume({ ...message, continuationId: only.id }, options) : notFound();
+      const found = await inSession(deps, sessionId, message.messageId);
+      return 'refusal' in found ? found : resume({ ...message, continuationId: found.id }, options);
     },
   };
+}
+
+/** What a message to a session is for: what it answered before, so that a repeat does not answer the next question; else what waits. */
+async function inSession(
+  { store, caller }: ResumingDeps,
+  sessionId: string,
+  messageId: string | undefined,
+): Promise<ContinuationRecord | Refused> {
+  const { scope, subject } = caller;
+  if (messageId !== undefined) {
+    const { records } = await store.list({ scope, sessionId, answeredBy: { subject, messageId }, limit: 1 });
+    if (records[0]) return records[0];
+  }
+  const { records } = await store.list({ scope, sessionId, status: 'pending', limit: 256 });
+  const [only, another] = records.filter((record) => !record.supersededBy);
+  if (!another) return only ?? notFound();
+  const message = `more than one continuation waits in session ${sessionId}: name the one that is answered`;
+  return { ok: false, refusal: { code: 'ambiguous_session', message } };
 }
 
 async function find(deps: ResumingDeps, id: string): Promise<Stored | null> {
