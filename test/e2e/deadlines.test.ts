@@ -17,7 +17,7 @@ import {
   startStack,
   taken,
 } from '../support/stack.ts';
-import { inMs, reached, skipTime, sleep } from '../support/time.ts';
+import { eventually, inMs, reached, skipTime, sleep } from '../support/time.ts';
 
 let stack: Stack;
 let actors: Actors;
@@ -163,7 +163,7 @@ describe.concurrent('at the deadline', () => {
   test('what never expires has no timer, is counted, and can still be answered', async () => {
     const { id, bounds } = await created(stack.client, pause('user_reply', { bounds: { neverExpires: true } }));
     expect(bounds).not.toHaveProperty('expiresAt');
-    await expect.poll(() => stack.historyLength(id), { timeout: 20_000 }).toBe(4);
+    await eventually(async () => expect(await stack.historyLength(id)).toBe(4));
     const { events } = await stack.handle(id).fetchHistory();
     expect(events?.filter((event) => event.timerStartedEventAttributes)).toEqual([]);
     expect((await stack.store.censusAcrossScopes()).neverExpires).toBeGreaterThan(0);

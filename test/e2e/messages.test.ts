@@ -17,6 +17,7 @@ import {
   startStack,
   taken,
 } from '../support/stack.ts';
+import { eventually } from '../support/time.ts';
 
 let stack: Stack;
 let actors: Actors;
@@ -320,9 +321,9 @@ describe.concurrent('what the Temporal UI shows', () => {
       ContinuationSession: sessionId,
       ContinuationExpiresAt: new Date(bounds.expiresAt ?? ''),
     });
-    await expect
-      .poll(() => search(`ContinuationSession = "${sessionId}" AND ContinuationStatus = "pending"`))
-      .toEqual([id]);
+    await eventually(async () =>
+      expect(await search(`ContinuationSession = "${sessionId}" AND ContinuationStatus = "pending"`)).toEqual([id]),
+    );
     const running = gate();
     actors.plays(id, async () => {
       await running.opened;

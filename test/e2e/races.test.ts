@@ -20,7 +20,7 @@ import {
   taken,
   untilAborted,
 } from '../support/stack.ts';
-import { sleep } from '../support/time.ts';
+import { eventually, sleep } from '../support/time.ts';
 
 let stack: Stack;
 let actors: Actors;
@@ -250,9 +250,9 @@ describe.concurrent('without Temporal or without a worker', () => {
     const { id } = await created(client);
     const wait = { until: 'settled', timeoutMs: 15_000 } as const;
     const ann = client.as({ subject: 'ann' }).resume({ continuationId: id, trigger: reply('blue') }, wait);
-    await expect.poll(() => stack.historyLength(id)).toBeGreaterThan(2);
+    await eventually(async () => expect(await stack.historyLength(id)).toBeGreaterThan(2));
     const bob = client.as({ subject: 'bob' }).resume({ continuationId: id, trigger: reply('red') }, wait);
-    await expect.poll(() => stack.historyLength(id)).toBeGreaterThan(3);
+    await eventually(async () => expect(await stack.historyLength(id)).toBeGreaterThan(3));
     await start();
     expect(taken(await ann)).toMatchObject({ outcome: 'accepted', answer: { subject: 'ann' }, harnessResult: DONE });
     expect(refusalOf(await bob)).toMatchObject({ winner: { subject: 'ann', type: 'user_reply' } });
@@ -342,7 +342,7 @@ describe.concurrent('a stop', () => {
     const stopped = taken(await stack.client.stop({ continuationId: id, reason: 'cancelled_by_user' }));
     expect(stopped).toMatchObject({ record: { status: 'cancelled', resume: { turnId: `${id}:resume:1` } } });
     expect(await stack.client.get({ continuationId: id })).toMatchObject({ status: 'cancelled' });
-    await expect.poll(() => told, { timeout: 10_000 }).toBeDefined();
+    await eventually(() => expect(told).toBeDefined());
     late.open();
     const { record, kinds } = await agreedEnd(stack, id);
     expect(record).toMatchObject({ terminalReason: 'cancelled_by_user', delivery: { status: 'not_applicable' } });
@@ -526,7 +526,7 @@ describe.concurrent('a newer turn of the session', () => {
       (await stack.client.listBySession(sessionId))
         .filter((one) => one.status === 'pending' && !one.supersededBy)
         .map((one) => one.id);
-    await expect.poll(open, { timeout: 10_000 }).toHaveLength(1);
+    await eventually(async () => expect(await open()).toHaveLength(1));
     const [left] = await open();
     expect(both.map((one) => one.id)).toContain(left);
     await stack.client.stop({ continuationId: left ?? '', reason: 'cancelled_by_user' });

@@ -1,4 +1,5 @@
 /** Time in tests: workflow time can be skipped, everything else keeps real time. */
+import { vi } from 'vitest';
 import type { Stack } from './stack.ts';
 
 /** Lets a waiting workflow's clock run ahead to its next timers. Activities, rows and clients keep real time. */
@@ -22,4 +23,9 @@ export function sleep(ms: number): Promise<void> {
 /** Resolves when the wall clock has reached `instant`. */
 export async function reached(instant: string): Promise<void> {
   for (let left = 1; left > 0; left = Date.parse(instant) - Date.now()) await sleep(Math.max(1, left));
+}
+
+/** Repeats `check` until it does not throw. (`expect.poll` does not work in tests that run concurrently.) */
+export async function eventually(check: () => void | Promise<void>, withinMs = 20_000): Promise<void> {
+  await vi.waitFor(check, { timeout: withinMs, interval: 20 });
 }
