@@ -1,5 +1,6 @@
 /** `npm start` as a person uses it: what it prints works as printed, and nothing is left when it ends. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -154,6 +155,7 @@ describe('what is wrong is said in one sentence', () => {
 
   test('a port in use', { timeout: SLOW }, async () => {
     const taken: Server = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
     const port = (taken.address() as { port: number }).port;
     const args = ['--data', fresh(), ...ports];
     expect(await complaint([...args, '--temporal-port', `${port}`])).toBe(
