@@ -144,6 +144,13 @@ describe('beginDelivery', () => {
     expect(await db().beginDelivery(start(answered(fresh().record)))).toEqual({ found: 'gone' });
   });
 
+  test('of what is recorded as done is never granted again, whatever the record says', async () => {
+    const record = await delivering(db());
+    await db().beginDelivery(start(record));
+    await database.query(`update continuations.deliveries set state = 'done' where continuation_id = $1`, [record.id]);
+    expect(await db().beginDelivery(start(record, { idempotent: true }))).toMatchObject({ found: 'finished', record });
+  });
+
   test('twenty at once: one delivers', async () => {
     const record = await delivering(db());
     const begun = await Promise.all(Array.from({ length: 20 }, () => db().beginDelivery(start(record))));
@@ -212,7 +219,9 @@ describe('suppression', () => {
     await db().beginDelivery(start(record));
     await paused(db(), { sessionId, supersede: true });
     expect(await db().beginDelivery(start(record, { idempotent: true }))).toMatchObject({ found: 'fresh', attempt: 2 });
-    expect(await db().beginDelivery(start(record))).toMatchObject({ found: 'lost' });
+    const lost = start(record);
+    expect(await db().beginDelivery(lost)).toMatchObject({ found: 'lost' });
+    expect(await db().beginDelivery(lost)).toMatchObject({ found: 'lost' });
   });
 });
 
