@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { loadConfig } from '../../src/config.ts';
 import { createCleanup } from '../../src/dev/cleanup.ts';
 import { createProgress } from '../../src/dev/progress.ts';
-import { quietTemporal, startService } from '../../src/dev/service.ts';
+import { quietTemporal, startBundling, startService } from '../../src/dev/service.ts';
 import { startStack } from '../../src/dev/stack.ts';
 import { openLedger } from './ledger.ts';
 import { createOutbox } from './outbox.ts';
@@ -21,6 +21,7 @@ async function main(): Promise<void> {
   const config = loadConfig(process.env);
   quietTemporal(print);
   const progress = createProgress(print);
+  const workflowBundle = startBundling();
   const stack = await startStack({ config, env: process.env }, progress, cleanup);
   const [shop, ledger, outbox] = [createShop(), openLedger(), createOutbox()];
   const agent = createSupportAgent(shop, ledger);
@@ -34,6 +35,7 @@ async function main(): Promise<void> {
       scope: `demo=${run}`,
       harness: agent.harness,
       delivery: outbox.delivery,
+      workflowBundle,
       onFailure: fail,
     },
     progress,

@@ -13,7 +13,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-export const commonArgs = {
+const commonArgs = {
   json: { type: 'boolean', description: 'Print JSON, for scripts.' },
   scope: { type: 'string', valueHint: 'key=value', description: 'Scope to work in (CONTINUATIONS_SCOPE).' },
   as: {

@@ -13,7 +13,7 @@ export function paragraph(text: string, indent = '  '): string {
     .join('\n');
 }
 
-export function clip(text: string, width: number): string {
+function clip(text: string, width: number): string {
   const points = [...text];
   return points.length <= width ? text : `${points.slice(0, Math.max(1, width - 1)).join('')}…`;
 }
@@ -62,7 +62,7 @@ export function relative(instant: string, now: Date): string {
 }
 
 /** One word of a POSIX shell. */
-export function quoted(word: string): string {
+function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 

@@ -3,6 +3,7 @@ import { Connection } from '@temporalio/client';
 import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker';
 import type { Config } from '../config.ts';
 import {
+  bundleWorkflows,
   type ContinuationClient,
   ContinuationError,
   createClient,
@@ -22,6 +23,7 @@ export interface ServiceOptions {
   readonly scope?: string;
   readonly harness: Harness;
   readonly delivery: Delivery;
+  readonly workflowBundle: ReturnType<typeof bundleWorkflows>;
   /** Called when the worker ends without being asked to. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -49,6 +51,14 @@ function causeOf(meta: object | undefined): string {
   return error instanceof Error ? ` (${error.message})` : '';
 }
 
+/** Bundling takes a second or two of work: it goes on while servers start. */
+export function startBundling(): ReturnType<typeof bundleWorkflows> {
+  const bundle = bundleWorkflows();
+  // Whoever waits for it is told; until then a failure is nobody's.
+  bundle.catch(() => undefined);
+  return bundle;
+}
+
 export async function startService(options: ServiceOptions, progress: Progress, cleanup: Cleanup): Promise<Service> {
   const { temporal, databaseUrl, taskQueue, harness, delivery } = options;
   const { connection, native } = await progress.step('Connecting to Temporal', () => connect(temporal, cleanup));
@@ -59,7 +69,7 @@ export async function startService(options: ServiceOptions, progress: Progress, 
   const caller = { subject: 'agent', ...(options.scope && { scope: options.scope }) };
   const client = createClient({ connection, namespace, store, taskQueue, caller });
   cleanup.add(client.close);
-  const worker = await progress.step('Starting the worker', () =>
+  const worker = await progress.step('Starting the worker', async () =>
     createWorker({
       connection: native,
       namespace,
@@ -67,6 +77,7 @@ export async function startService(options: ServiceOptions, progress: Progress, 
       taskQueue,
       harness,
       delivery,
+      workflowBundle: await options.workflowBundle,
       worker: { shutdownGraceTime: '2s', shutdownForceTime: '5s' },
     }),
   );

@@ -1,6 +1,5 @@
 /** The options of `npm start`. */
 import { parseArgs } from 'node:util';
-import type { Config } from '../config.ts';
 import { ContinuationError } from '../errors.ts';
 import { DEFAULT_DATA_DIR } from './stack-file.ts';
 
@@ -32,9 +31,9 @@ Environment:
 `;
 
 /** Throws `invalid_configuration` with one sentence. */
-export function parseStartOptions(words: readonly string[], config: Config): StartOptions {
+export function parseStartOptions(words: readonly string[], dataDir?: string): StartOptions {
   const values = parse(words);
-  const given = values.data ?? config.dataDir;
+  const given = values.data ?? (dataDir || undefined);
   return {
     help: values.help === true,
     dataDir: given ?? DEFAULT_DATA_DIR,

@@ -1,85 +1,8 @@
 /** `npm start`: a whole development stack with an agent that waits for you. See `--help`. */
-import { join, relative } from 'node:path';
-import { openLedger } from '../../examples/support-agent/ledger.ts';
-import { createOutbox } from '../../examples/support-agent/outbox.ts';
-import { ASSISTANT_ID, createSupportAgent, receive } from '../../examples/support-agent/support.ts';
-import { createShop } from '../../examples/support-agent/tools.ts';
-import { type Config, loadConfig } from '../config.ts';
-import type { ContinuationClient } from '../index.ts';
-import type { PendingRecord } from '../schema.ts';
-import { type Board, describeAsk, describePlaces, narrate, narrated } from './board.ts';
-import { type Cleanup, createCleanup } from './cleanup.ts';
-import { preflight } from './preflight.ts';
-import { createProgress } from './progress.ts';
-import { quietTemporal, startService } from './service.ts';
-import { type DevStack, startStack } from './stack.ts';
-import { removeStackFile, writeStackFile } from './stack-file.ts';
+import { createCleanup } from './cleanup.ts';
 import { HELP, parseStartOptions, type StartOptions } from './start-options.ts';
 
 const AGAIN_MS = 1_000;
-const print = (line: string): void => console.log(line);
-const event = (line: string): void => print(`${new Date().toTimeString().slice(0, 8)}  ${line}`);
-
-async function start(options: StartOptions, config: Config, cleanup: Cleanup, ended: AbortSignal): Promise<void> {
-  const progress = createProgress(print);
-  await preflight(options, config, progress);
-  quietTemporal(event);
-  const { dataDir, ports } = options;
-  const stack = await startStack({ config, env: process.env, dataDir, ports }, progress, cleanup);
-  const refundsFile = join(dataDir, 'refunds.jsonl');
-  const agent = createSupportAgent(createShop(), openLedger(refundsFile));
-  const outbox = createOutbox(({ text }) => event(`follow-up delivered: “${text}”`));
-  const { temporal, databaseUrl } = stack;
-  const { taskQueue, scope } = config;
-  const harness = narrated(agent.harness, event);
-  const { client, connection } = await startService(
-    { temporal, databaseUrl, taskQueue, scope, harness, delivery: outbox.delivery, onFailure: fail },
-    progress,
-    cleanup,
-  );
-  announceStack(dataDir, stack, cleanup);
-  const flags = [...(options.dataDirGiven ? ['--data', dataDir] : [])];
-  const board: Board = { stack, connection, flags, env: process.env };
-  const tellAsk = async (record: PendingRecord) => print(`\n${await describeAsk(record, board)}\n`);
-  for (const record of await waiting(client, () => takeTurn(agent, client))) await tellAsk(record);
-  print(`${describePlaces(board, relative('.', refundsFile))}\n`);
-  print('Ctrl-C ends everything. What waits is kept, and is found again by the next `npm start`.\n');
-  await narrate(client, { print: event, ask: tellAsk, signal: ended });
-}
-
-/** What waited before goes on waiting; only when nothing does is there a new customer. */
-async function waiting(client: ContinuationClient, takeOne: () => Promise<void>): Promise<PendingRecord[]> {
-  const find = async (): Promise<PendingRecord[]> => {
-    const { records } = await client.list({ status: 'pending', assistantId: ASSISTANT_ID, limit: 5 });
-    return records.filter((record) => record.status === 'pending');
-  };
-  const found = await find();
-  if (found.length > 0) {
-    print(`\nFound ${found.length === 1 ? 'a turn' : `${found.length} turns`} that waited here before.`);
-    return found;
-  }
-  await takeOne();
-  return find();
-}
-
-async function takeTurn(agent: ReturnType<typeof createSupportAgent>, client: ContinuationClient): Promise<void> {
-  const text = 'My kettle from order 1042 arrived broken. I would like my money back.';
-  print(`\nA customer writes: “${text}”`);
-  await receive(agent, client, { conversation: `chat-${Date.now().toString(36)}`, customer: 'ada', text });
-}
-
-/** Only what is ours is written down: other addresses may carry secrets, and stay where they are. */
-function announceStack(dataDir: string, { temporal, databaseUrl, own }: DevStack, cleanup: Cleanup): void {
-  const { address } = temporal.connection;
-  writeStackFile(dataDir, {
-    pid: process.pid,
-    startedAt: new Date().toISOString(),
-    ...(own.temporal && address && { temporalAddress: address }),
-    ...(own.database && { databaseUrl }),
-  });
-  cleanup.add(async () => removeStackFile(dataDir, process.pid));
-}
-
 const cleanup = createCleanup();
 const ended = new AbortController();
 
@@ -97,7 +20,7 @@ function endOnSignal(): void {
     if (first === 0) {
       first = Date.now();
       ended.abort();
-      print('\nEnding the worker and the servers … (Ctrl-C again: at once)');
+      console.log('\nEnding the worker and the servers … (Ctrl-C again: at once)');
       void cleanup.run().then(() => process.exit(0));
       // A terminal and npm may both pass one Ctrl-C on.
     } else if (Date.now() - first > AGAIN_MS) process.exit(130);
@@ -105,20 +28,18 @@ function endOnSignal(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end);
 }
 
-function main(): void {
-  const config = loadConfig(process.env);
-  const options = parseStartOptions(process.argv.slice(2), config);
-  if (options.help) {
-    print(HELP);
-    return;
-  }
+async function run(options: StartOptions): Promise<void> {
   endOnSignal();
-  start(options, config, cleanup, ended.signal).catch(fail);
+  // The Temporal SDK takes a moment to load, and nobody should wonder meanwhile.
+  console.log('Loading …');
+  const { start } = await import('./run-start.ts');
+  if (!ended.signal.aborted) await start({ options, cleanup, ended: ended.signal, fail });
 }
 
 try {
-  main();
+  const options = parseStartOptions(process.argv.slice(2), process.env.CONTINUATIONS_DATA);
+  if (options.help) console.log(HELP);
+  else run(options).catch(fail);
 } catch (error) {
-  console.error(error instanceof Error ? error.message : String(error));
-  process.exit(1);
+  fail(error);
 }
