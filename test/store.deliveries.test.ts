@@ -213,6 +213,17 @@ describe('suppression', () => {
     });
   });
 
+  test('activity noted in a scope counts for all below it, and for none beside it', async () => {
+    const sessionId = newToken();
+    const below = await delivering(db(), { sessionId, target, scope: `${SCOPE}/workspace=w1` });
+    await db().sessionActive(`${SCOPE}/workspace=w2`, sessionId, later(2 * MINUTE));
+    const input = start(below);
+    expect(await db().beginDelivery(input)).toMatchObject({ found: 'fresh' });
+    await db().endDelivery(failed(below, input.token, 0));
+    await db().sessionActive(SCOPE, sessionId, later(2 * MINUTE));
+    expect(await db().beginDelivery(start(below))).toMatchObject({ found: 'suppressed' });
+  });
+
   test('comes too late for an attempt that may have arrived (C11)', async () => {
     const sessionId = newToken();
     const record = await delivering(db(), { sessionId });

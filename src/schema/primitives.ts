@@ -51,7 +51,7 @@ export const Instant = z
 export const Scope = z
   .string()
   .regex(
-    /^[a-z][a-z0-9_-]*=[A-Za-z0-9._~-]{1,64}(\/[a-z][a-z0-9_-]*=[A-Za-z0-9._~-]{1,64}){0,7}$/,
+    /^[a-z][a-z0-9_-]{0,31}=[A-Za-z0-9._~-]{1,64}(\/[a-z][a-z0-9_-]{0,31}=[A-Za-z0-9._~-]{1,64}){0,7}$/,
     'must be up to 8 levels key=value joined by "/", such as tenant=acme/workspace=w1',
   );
 export const ContinuationId = z.string().regex(/^cont_[0-9A-HJKMNP-TV-Z]{26}$/, 'must be cont_ and a ULID');

@@ -7,7 +7,7 @@ create function suppression(c continuations) returns text language plpgsql stabl
 begin
   if c.superseded_by is not null then return 'suppressed_superseded'; end if;
   if c.record #> '{delivery,target,suppressIfSessionReengaged}' = 'true' and exists (select from sessions s
-    where s.scope = c.scope and s.session_id = c.session_id
+    where s.session_id = c.session_id and (s.scope = c.scope or starts_with(c.scope, s.scope || '/'))
       and s.active_at > (c.record #>> '{answers,-1,receivedAt}')::timestamptz) then
     return 'suppressed_session_reengaged';
   end if;

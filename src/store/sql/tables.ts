@@ -95,7 +95,7 @@ create table sessions (
   scope text collate "C" not null,
   session_id text collate "C" not null,
   active_at timestamptz not null,
-  primary key (scope, session_id)
+  primary key (session_id, scope)
 );
 create index sessions_by_age on sessions (active_at);
 `;
