@@ -29,7 +29,7 @@ export interface Activities {
   /** Delivers or truthfully suppresses the follow-up. */
   deliver(input: RecordAt): Promise<Committed>;
   /** Makes a new question visible and brings it to whoever must answer. */
-  open(input: { readonly record: ContinuationRecord; readonly announce: boolean }): Promise<Committed>;
+  open(input: { readonly record: ContinuationRecord }): Promise<Committed>;
   /** Writes an end without a turn. */
   project(input: { readonly record: ContinuationRecord }): Promise<Committed>;
 }

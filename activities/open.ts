@@ -5,9 +5,9 @@ import type { ActivityDeps } from './deps.ts';
 import { write } from './project.ts';
 
 export function createOpen(deps: Pick<ActivityDeps, 'store' | 'delivery'>): Activities['open'] {
-  return async ({ record, announce }) => {
+  return async ({ record }) => {
     const committed = await write(deps.store, record, decisionReceipts(record));
-    if (announce && committed.record.suspension.id === record.suspension.id && committed.record.status === 'pending') {
+    if (committed.record.suspension.id === record.suspension.id && committed.record.status === 'pending') {
       await deps.delivery?.announce?.(committed.record);
     }
     return committed;

@@ -60,8 +60,7 @@ export function createEffects(options: ContinuationOptions): Effects {
       });
       return delivery.deliver({ record, now: now() });
     },
-    open: (record) =>
-      writing('open', `Ask for ${waitInWords(record.waitFor)}`).open({ record, announce: options.announce }),
+    open: (record) => writing('open', `Ask for ${waitInWords(record.waitFor)}`).open({ record }),
     project: (record) => writing('project', `Record: ${record.terminalReason ?? record.status}`).project({ record }),
   };
 }

@@ -16,7 +16,7 @@ export interface ContinuationStart {
 export interface ContinuationOptions {
   /** The start carried search attributes, so they may be upserted: an unregistered one would fail every task. */
   readonly attributes: boolean;
-  /** Somebody wants to be told of new questions, the first included. */
+  /** Tell about the first question too: whoever created it may have shown it already. */
   readonly announce: boolean;
   /** Accept messages that our client did not stamp (Temporal UI, CLI). No security boundary. */
   readonly directMessages: boolean;
