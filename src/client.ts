@@ -17,7 +17,7 @@ import type {
 } from './schema.ts';
 import { createStarter } from './start.ts';
 import { createStartedMarks } from './started-marks.ts';
-import { traceOf } from './trace.ts';
+import { harmless, traceOf } from './trace.ts';
 
 /**
  * Refusals are values (`{ok: false, refusal}`); infrastructure errors are thrown as `ContinuationError` with code
@@ -58,7 +58,8 @@ export interface ContinuationClient {
 
 export function createClient(options: ContinuationClientOptions): ContinuationClient {
   const resolved = resolveOptions(options);
-  const { store, trace, connection, namespace, payloadCodecs } = options;
+  const { store, connection, namespace, payloadCodecs } = options;
+  const trace = harmless(options.trace, resolved.warn);
   const temporal = new Client({
     connection,
     ...(namespace && { namespace }),

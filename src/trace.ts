@@ -1,5 +1,4 @@
 /** 002's trace events, filled from a record. */
-
 import type { Trace, TraceEvent } from './ports.ts';
 import { isTerminal } from './record.ts';
 import type { ContinuationRecord } from './schema.ts';
@@ -30,4 +29,19 @@ export function traceEnd(trace: Trace | undefined, record: ContinuationRecord, t
   if (!isTerminal(record)) return;
   if (record.status === 'expired') trace?.emit(traceOf('continuation_expired', record, timestamp));
   trace?.emit(traceOf('continuation_terminated', record, timestamp));
+}
+
+/** A trace only watches: what it throws must not become the outcome of a turn or an answer. */
+export function harmless(trace: Trace | undefined, warn: (message: string) => void): Trace | undefined {
+  if (!trace) return undefined;
+  return {
+    emit(event) {
+      const failed = (error: unknown) => warn(`The trace failed at ${event.type}: ${error}`);
+      try {
+        Promise.resolve(trace.emit(event)).catch(failed);
+      } catch (error) {
+        failed(error);
+      }
+    },
+  };
 }

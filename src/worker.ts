@@ -17,6 +17,7 @@ import { DEFAULT_HEARTBEAT_TIMEOUT_MS, DEFAULT_TASK_QUEUE } from './client-optio
 import { ContinuationError } from './errors.ts';
 import type { Delivery, Harness, Store, Trace } from './ports.ts';
 import { createStarter } from './start.ts';
+import { harmless } from './trace.ts';
 
 export interface ContinuationWorkerOptions {
   readonly connection: NativeConnection;
@@ -95,7 +96,8 @@ export async function createWorker(options: ContinuationWorkerOptions): Promise<
     },
     console.warn,
   );
-  const { delivery, trace } = options;
+  const { delivery } = options;
+  const trace = harmless(options.trace, console.warn);
   const activities = createActivities(
     { store, temporal, starter, delivery, trace, identity, harnessFor: harnessFor(options.harness) },
     maintenance,
