@@ -1,6 +1,6 @@
 /** Ends a turn from outside, under the lock of its row: either it had ended already, or it is closed and can write no more (C6). */
 import { next, step } from './continuation.ts';
-import type { Stopped } from './events.ts';
+import type { Step, Stopped } from './events.ts';
 import { newToken } from './ids.ts';
 import type { Store, Stored, Trace } from './ports.ts';
 import { decisionReceipts, receipt } from './receipts.ts';
@@ -52,23 +52,27 @@ async function suppressFollowUp(deps: CloseDeps, ended: Stored, stop: Closing['s
   if (next(record).do !== 'deliver') return ended;
   const wanted = step(record, { type: 'stopped', ...stop });
   if (!wanted.ok || wanted.record === record) return ended;
-  const { turnId } = (record as ResumingRecord).resume;
+  return (await endFollowUp(deps, record as ResumingRecord, stop.at, wanted)) ?? ended;
+}
+
+/** Ends a follow-up that nobody is going to deliver; where an attempt was under way, it may have arrived (C7). */
+export async function endFollowUp(
+  deps: CloseDeps,
+  record: ResumingRecord,
+  at: string,
+  wanted: Step,
+): Promise<Stored | null> {
+  const { turnId } = record.resume;
   const delivery = { deliveryId: turnId, continuationId: record.id, token: newToken() };
-  const begun = await deps.store.beginDelivery({ ...delivery, at: stop.at, idempotent: false });
+  const begun = await deps.store.beginDelivery({ ...delivery, at, idempotent: false });
   if (begun.found === 'finished') return begun;
-  if (begun.found === 'gone') return ended;
+  if (begun.found === 'gone') return null;
   const error = 'An attempt to deliver was under way when it was stopped; it may have arrived.';
   const after =
-    begun.found === 'lost'
-      ? step(begun.record, { type: 'deliveryUncertain', at: stop.at, deliveryId: turnId, error })
-      : wanted;
-  if (!after.ok) return ended;
-  const stored = await deps.store.endDelivery({
-    ...delivery,
-    record: after.record,
-    spentMs: 0,
-    receipt: receipt('delivered', after.record),
-  });
-  traceEnd(deps.trace, after.record, stop.at);
-  return stored ?? ended;
+    begun.found === 'lost' ? step(begun.record, { type: 'deliveryUncertain', at, deliveryId: turnId, error }) : wanted;
+  if (!after.ok) return null;
+  const fact = receipt('delivered', after.record);
+  const stored = await deps.store.endDelivery({ ...delivery, record: after.record, spentMs: 0, receipt: fact });
+  traceEnd(deps.trace, after.record, at);
+  return stored;
 }

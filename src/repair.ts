@@ -3,7 +3,7 @@
  * lost, is started from the row; one that was terminated, failed or timed out ends the continuation with that cause.
  */
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import { closeTurn } from './close.ts';
+import { closeTurn, endFollowUp } from './close.ts';
 import { step } from './continuation.ts';
 import type { Store, Stored, Trace } from './ports.ts';
 import { decisionReceipts } from './receipts.ts';
@@ -57,15 +57,13 @@ async function endFromOutside(deps: RepairDeps, { record }: Stored, error: Cause
 }
 
 async function endOpen(deps: RepairDeps, record: Stored['record'], at: string, error: Cause): Promise<void> {
-  const ended =
-    record.status === 'resuming'
-      ? step(record, {
-          type: 'delivered',
-          at,
-          deliveryId: record.resume.turnId,
-          status: 'delivery_failed',
-          error: error.message,
-        })
-      : step(record, { type: 'stopped', at, reason: 'resume_runtime_error', error });
+  if (record.status === 'resuming') {
+    const deliveryId = record.resume.turnId;
+    const { message } = error;
+    const failed = step(record, { type: 'delivered', at, deliveryId, status: 'delivery_failed', error: message });
+    await endFollowUp(deps, record, at, failed);
+    return;
+  }
+  const ended = step(record, { type: 'stopped', at, reason: 'resume_runtime_error', error });
   if (ended.ok) await deps.store.write(ended.record, decisionReceipts(ended.record));
 }
