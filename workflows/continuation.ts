@@ -51,7 +51,11 @@ async function live(life: Life, effects: Effects, announceFirst: boolean): Promi
         await interruptible(life, effects, todo.deliveryId, effects.deliver);
         break;
       case 'finish':
-        if (!life.committed) life.adopt(await effects.project(life.record));
+        if (!life.committed) {
+          // After a reset the row may be further, and wait again.
+          life.adopt(await effects.project(life.record));
+          break;
+        }
         await Promise.all(opening);
         await drained();
         return outcomeOf(life);
