@@ -38,7 +38,11 @@ export async function openBed(options: BedOptions): Promise<Bed> {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const) {
-    process.once(signal, () => void close().finally(() => process.exit(code)));
+    process.once(signal, () => {
+      // What is under way loses its servers.
+      process.on('uncaughtException', () => undefined);
+      void close().finally(() => process.exit(code));
+    });
   }
   try {
     return { ...(await start(options, (closer) => closers.push(closer))), close };

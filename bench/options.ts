@@ -23,7 +23,7 @@ export interface BenchOptions {
   readonly help: boolean;
 }
 
-const FULL: Load = { rounds: 7, perRound: 160, clients: 16, samples: 30, pauseMs: 120, rows: 1000, stateBytes: 1024 };
+const FULL: Load = { rounds: 7, perRound: 128, clients: 16, samples: 24, pauseMs: 120, rows: 1000, stateBytes: 1024 };
 const QUICK: Load = { ...FULL, rounds: 3, perRound: 64, samples: 12, rows: 200 };
 
 export const HELP = `Measures continuations against a bare workflow that does the same work without a store.
