@@ -13,11 +13,10 @@ export {
   type StopContinuationInput,
   StopInput,
 } from './schema/input.ts';
-export { Message, ResumeTrigger, Stamp, Trigger, UserMessage, WaitCondition, WaitType } from './schema/message.ts';
+export { Message, ResumeTrigger, Stamp, Trigger, WaitCondition, WaitType } from './schema/message.ts';
 export { ContentRef, ContinuationId, Instant, MAX_METADATA_BYTES, Scope } from './schema/primitives.ts';
 export {
   Answer,
-  AnswerInput,
   type Cause,
   ContinuationRecord,
   type ContinuationStatus,
@@ -27,8 +26,6 @@ export {
   type PendingRecord,
   type Resume,
   type ResumingRecord,
-  SCHEMA_VERSION,
-  Suspension,
   TerminalReason,
   type TerminalRecord,
   Uncertain,
@@ -37,11 +34,10 @@ export {
 export { type Refusal, RefusalCode, type Refused } from './schema/refusal.ts';
 export {
   DeliveryResult,
-  type ExactState,
   HarnessResult,
   type HarnessResultInput,
   isExactState,
   type ResumableOutcome,
   type ResumableResult,
 } from './schema/result.ts';
-export { Bounds, DeliveryTarget, MAX_RESUME_ATTEMPTS } from './schema/terms.ts';
+export { Bounds, MAX_RESUME_ATTEMPTS } from './schema/terms.ts';

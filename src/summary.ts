@@ -9,7 +9,9 @@ const MAX_DETAILS = 4096;
 export function line(text: string): string {
   const plain = text
     .replace(/[\p{C}\s]+/gu, ' ')
-    .replace(/[<>*_`#[\]$\\|~]/g, '')
+    .replace(/[<>*`#[\]$\\|~]/g, '')
+    // Inside a word an underscore is no markup, and ids have them.
+    .replace(/(?<![\p{L}\p{N}])_+|_+(?![\p{L}\p{N}])/gu, '')
     .trim();
   const points = [...plain];
   return points.length <= MAX_LINE ? plain : `${points.slice(0, MAX_LINE - 1).join('')}…`;
@@ -99,7 +101,7 @@ export function currentDetails(record: ContinuationRecord): string {
       : []),
   ];
   if (record.status === 'pending') {
-    parts.push(`Waits for ${literal(waitInWords(record.waitFor))}`, literal(record.suspension.question.slice(0, 1000)));
+    parts.push(`Waits for ${literal(waitInWords(record.waitFor))}`, literal(record.suspension.question.slice(0, 500)));
     parts.push(fenced(JSON.stringify(exampleAnswer(record)), 'json'));
   }
   return parts.join('\n\n').slice(0, MAX_DETAILS);

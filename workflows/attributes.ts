@@ -2,10 +2,10 @@
 import { defineSearchAttributeKey, type SearchAttributePair, SearchAttributeType } from '@temporalio/common';
 import type { ContinuationRecord } from '../src/schema.ts';
 
-export const statusAttribute = defineSearchAttributeKey('ContinuationStatus', SearchAttributeType.KEYWORD);
-export const waitAttribute = defineSearchAttributeKey('ContinuationWait', SearchAttributeType.KEYWORD);
-export const sessionAttribute = defineSearchAttributeKey('ContinuationSession', SearchAttributeType.KEYWORD);
-export const expiresAtAttribute = defineSearchAttributeKey('ContinuationExpiresAt', SearchAttributeType.DATETIME);
+const statusAttribute = defineSearchAttributeKey('ContinuationStatus', SearchAttributeType.KEYWORD);
+const waitAttribute = defineSearchAttributeKey('ContinuationWait', SearchAttributeType.KEYWORD);
+const sessionAttribute = defineSearchAttributeKey('ContinuationSession', SearchAttributeType.KEYWORD);
+const expiresAtAttribute = defineSearchAttributeKey('ContinuationExpiresAt', SearchAttributeType.DATETIME);
 
 /** Status shown to searches: an unknown outcome is a status of its own there. */
 export function shownStatus(record: ContinuationRecord): string {

@@ -29,7 +29,7 @@ const Attachment = z.strictObject({
   metadata: jsonObject.optional(),
 });
 /** What a person said (002 `HarnessUserMessage`); `id` and `receivedAt` default to the envelope's. */
-export const UserMessage = z.strictObject({
+const UserMessage = z.strictObject({
   id: id.optional(),
   text,
   receivedAt: Instant.optional(),

@@ -5,7 +5,7 @@ import { ContentRef, ContinuationId, Digest, Instant, id, jsonObject, metadata, 
 import { HarnessContinuationFields, Outcome } from './result.ts';
 import { Bounds, DeliveryTarget } from './terms.ts';
 
-export const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 1;
 /** Largest record, encoded (C12). */
 export const MAX_RECORD_BYTES = 64 * 1024;
 
@@ -19,7 +19,7 @@ export const PendingCall = z.strictObject({
 });
 export type PendingCall = z.infer<typeof PendingCall>;
 
-export const Suspension = z.strictObject({
+const Suspension = z.strictObject({
   id,
   question: text,
   /** The whole question, when it is longer than what `question` holds. */
@@ -29,10 +29,8 @@ export const Suspension = z.strictObject({
   digest: Digest,
   createdAt: Instant,
 });
-export type Suspension = z.infer<typeof Suspension>;
 
-export const AnswerInput = z.union([z.strictObject({ trigger: ResumeTrigger }), z.strictObject({ ref: ContentRef })]);
-export type AnswerInput = z.infer<typeof AnswerInput>;
+const AnswerInput = z.union([z.strictObject({ trigger: ResumeTrigger }), z.strictObject({ ref: ContentRef })]);
 
 /** One accepted answer: who decided what, when and by which channel (C1). Only the last one keeps its `input`. */
 export const Answer = z.strictObject({

@@ -73,7 +73,7 @@ const PASSING_MESSAGE =
   /connection terminated|timeout exceeded when trying to connect|connection error and is not queryable|timeout expired/i;
 
 /** Whether the same call may succeed a little later. */
-export function isPassing(error: unknown): boolean {
+function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof AggregateError) return error.errors.some(isPassing);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;

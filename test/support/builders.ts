@@ -46,13 +46,13 @@ export const WAKE: WaitCondition = { type: 'scheduled_wake', wakeUpId: 'wake_1' 
 export const TIMED_WAKE: WaitCondition = { type: 'scheduled_wake', wakeUpId: 'wake_1', wakeAt: later(2 * HOUR) };
 export const EVERY_WAIT: readonly WaitCondition[] = [REPLY, APPROVAL, RESULT, AGENT, WAKE];
 
-export function outcomeOf(waitFor: WaitCondition): ResumableOutcome {
+function outcomeOf(waitFor: WaitCondition): ResumableOutcome {
   if (waitFor.type === 'user_reply') return 'needs_clarification';
   return waitFor.type === 'approval_resolution' ? 'awaiting_approval' : 'deferred';
 }
 
 /** A pause as `describePause` describes it. */
-export function asked(waitFor: WaitCondition, suspensionId = 'sus_1', at = NOON): NewSuspension {
+function asked(waitFor: WaitCondition, suspensionId = 'sus_1', at = NOON): NewSuspension {
   const question = `${suspensionId}?`;
   return {
     ok: true,
