@@ -6,7 +6,10 @@ import { type Stack, startStack } from '../support/stack.ts';
 let stack: Stack;
 const turns: ResumedTurn[] = [];
 const deliveries: DeliveryInput[] = [];
-let script: (turn: ResumedTurn) => HarnessResultInput | Promise<HarnessResultInput> = () => ({ outcome: 'completed', assistantMessage: { text: 'done' } });
+const script: (turn: ResumedTurn) => HarnessResultInput | Promise<HarnessResultInput> = () => ({
+  outcome: 'completed',
+  assistantMessage: { text: 'done' },
+});
 
 beforeAll(async () => {
   stack = await startStack();
@@ -40,7 +43,12 @@ const clarification = () => ({
 describe('one pause and resume', () => {
   test('a clarification is created, answered, resumed once with its state, and delivered', async () => {
     const created = await stack.client.create(clarification());
-    expect(created).toMatchObject({ ok: true, created: true, started: true, record: { status: 'pending', waitFor: { type: 'user_reply' } } });
+    expect(created).toMatchObject({
+      ok: true,
+      created: true,
+      started: true,
+      record: { status: 'pending', waitFor: { type: 'user_reply' } },
+    });
     if (!created.ok) return;
     const { id } = created.record;
     const answered = await stack.client.resume(
@@ -50,7 +58,12 @@ describe('one pause and resume', () => {
     expect(answered).toMatchObject({
       ok: true,
       outcome: 'accepted',
-      record: { status: 'completed', terminalReason: 'completed', delivery: { status: 'delivered' }, bounds: { resumeAttempts: 1 } },
+      record: {
+        status: 'completed',
+        terminalReason: 'completed',
+        delivery: { status: 'delivered' },
+        bounds: { resumeAttempts: 1 },
+      },
       harnessResult: { outcome: 'completed', assistantMessage: { text: 'done' } },
     });
     const turn = turns.filter((one) => one.continuation.id === id);
