@@ -414,15 +414,15 @@ describe.concurrent('sessions', () => {
 describe.concurrent('scopes', () => {
   test('nobody outside reaches a continuation, or learns that it is there', async () => {
     const root = `tenant=t${randomUUID().slice(0, 8)}`;
-    const owner = stack.client.as({ scope: `${root}/workspace=w1` });
+    const owner = stack.client.as({ scope: `${root}/workspace=w1-a` });
     const sessionId = unique('session');
     const input = pause('user_reply', { sessionId });
     const record = await created(owner, input);
     const { id } = record;
     const outsiders = [
       `${root}/workspace=w2`,
-      `${root}/workspace=w1/team=x`,
-      `${root}/workspace=w10`,
+      `${root}/workspace=w1-a/team=x`,
+      `${root}/workspace=w1`,
       `${root}x`,
       'app=default',
     ];
@@ -432,7 +432,7 @@ describe.concurrent('scopes', () => {
       expect(await client.receipts(id)).toBeNull();
       expect(await client.listBySession(sessionId)).toEqual([]);
       expect(await client.list({ sessionId })).toEqual({ records: [] });
-      expect(await client.list({ scope: `${root}/workspace=w1`, sessionId })).toEqual({ records: [] });
+      expect(await client.list({ scope: `${root}/workspace=w1-a`, sessionId })).toEqual({ records: [] });
       const refused = await Promise.all([
         client.resume({ continuationId: id, trigger: reply() }),
         client.resumeBySession({ sessionId, trigger: reply() }),
