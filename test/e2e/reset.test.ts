@@ -3,7 +3,6 @@
  * backwards, and whoever answers once more is told who won (C1, C6, C7, C14).
  */
 import { randomUUID } from 'node:crypto';
-import { temporal } from '@temporalio/proto';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { CreateContinuationInput } from '../../src/index.ts';
 import { isTerminal } from '../../src/record.ts';
@@ -33,8 +32,8 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.close());
 
-const { RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL, RESET_REAPPLY_EXCLUDE_TYPE_UPDATE } =
-  temporal.api.enums.v1.ResetReapplyExcludeType;
+/** `ResetReapplyExcludeType` of the server's API. */
+const EXCLUDED = { signals: 1, updates: 2 };
 
 /** Resets to before the `nth` completed workflow task, as a person does in the UI. `reapply`: messages after it are given again. */
 async function reset(id: string, nth: number, { reapply }: { reapply: boolean }): Promise<string> {
@@ -50,7 +49,7 @@ async function reset(id: string, nth: number, { reapply }: { reapply: boolean })
     reason: 'to see what happens',
     requestId: randomUUID(),
     workflowTaskFinishEventId: task.eventId,
-    resetReapplyExcludeTypes: reapply ? [] : [RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL, RESET_REAPPLY_EXCLUDE_TYPE_UPDATE],
+    resetReapplyExcludeTypes: reapply ? [] : [EXCLUDED.signals, EXCLUDED.updates],
   });
   return answer.runId;
 }
