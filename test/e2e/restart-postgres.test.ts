@@ -2,7 +2,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../src/dev/postgres.ts';
 import type { Store } from '../../src/index.ts';
 import { createStore } from '../../src/index.ts';
@@ -30,8 +30,10 @@ let server: PostgresServer;
 let up = false;
 let stack: Stack;
 let actors: Actors;
-/** Gives up after a second. */
+/** Gives up after a second: the worker's, so that what it waits for is what the activities wait for. */
 let impatient: Store;
+/** Opens when the worker's store has given up for the first time on the end of a turn or a delivery. */
+let gaveUp = gate();
 
 const start = async (port?: number) => {
   server = await startPostgres({ dataDir, persistent: true, ...(port && { port }) });
@@ -49,8 +51,20 @@ beforeAll(async () => {
   stack = await startStack({}, { databaseUrl: server.url, waitMs: 90_000 });
   impatient = createStore({ url: stack.databaseUrl, waitMs: 1_000 });
   actors = createActors();
-  await stack.startWorker(actors);
+  const store: Store = {
+    ...impatient,
+    endTurn: (end) => impatient.endTurn(end).catch(giveUp),
+    endDelivery: (end) => impatient.endDelivery(end).catch(giveUp),
+  };
+  await stack.startWorker({ ...actors, store });
 }, 120_000);
+function giveUp(error: unknown): never {
+  gaveUp.open();
+  throw error;
+}
+beforeEach(() => {
+  gaveUp = gate();
+});
 afterEach(async () => {
   if (!up) await restart();
 });
@@ -93,6 +107,7 @@ describe('PostgreSQL is killed and started again', () => {
     await kill();
     result.open();
     await returned.opened;
+    await gaveUp.opened;
     await restart();
     // Whoever waited for the end hears of it.
     expect(taken(await answered)).toMatchObject({ outcome: 'accepted', harnessResult: DONE });
@@ -117,6 +132,7 @@ describe('PostgreSQL is killed and started again', () => {
     await delivering.opened;
     await kill();
     goOn.open();
+    await gaveUp.opened;
     await restart();
     expect((await ended(id)).record.delivery).toMatchObject({ status: 'delivered' });
     expect(actors.deliveries(id)).toHaveLength(1);
