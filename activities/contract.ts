@@ -28,8 +28,8 @@ export interface Activities {
   closeTurn(input: CloseTurnInput): Promise<Committed & { readonly started?: true }>;
   /** Delivers or truthfully suppresses the follow-up. */
   deliver(input: RecordAt): Promise<Committed>;
-  /** Makes a new question visible and brings it to whoever must answer. */
-  open(input: { readonly record: ContinuationRecord }): Promise<Committed>;
+  /** Makes a question or its new deadline visible; a new question is brought to whoever must answer. */
+  open(input: { readonly record: ContinuationRecord; readonly announce: boolean }): Promise<Committed>;
   /** Writes an end without a turn. */
   project(input: { readonly record: ContinuationRecord }): Promise<Committed>;
 }

@@ -5,11 +5,10 @@ import type { ActivityDeps } from './deps.ts';
 import { write } from './project.ts';
 
 export function createOpen(deps: Pick<ActivityDeps, 'store' | 'delivery'>): Activities['open'] {
-  return async ({ record }) => {
+  return async ({ record, announce }) => {
     const committed = await write(deps.store, record, decisionReceipts(record));
-    if (committed.record.suspension.id === record.suspension.id && committed.record.status === 'pending') {
-      await deps.delivery?.announce?.(committed.record);
-    }
+    const waits = committed.record.suspension.id === record.suspension.id && committed.record.status === 'pending';
+    if (announce && waits) await deps.delivery?.announce?.(committed.record);
     return committed;
   };
 }

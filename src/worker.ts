@@ -64,6 +64,8 @@ const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 export function bundleWorkflows(): Promise<{ code: string }> {
   return bundleWorkflowCode({
     workflowsPath: here('../workflows'),
+    // Pure modules are shared by all continuations of a worker instead of being evaluated for each.
+    preloadModules: ['continuation', 'message', 'summary'].map((name) => here(`./${name}.${extension}`)),
     payloadConverterPath: here(`./payload-converter.${extension}`),
     logger: QUIET,
   });

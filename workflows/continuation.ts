@@ -5,7 +5,7 @@
  * C6  a turn ends once: while a turn or delivery runs the record is frozen, and what its activity committed is adopted.
  * C13 nothing waits without an owner: the deadline is this workflow's timer.
  */
-import { CancellationScope, condition, isCancellation, log, sleep } from '@temporalio/workflow';
+import { allHandlersFinished, CancellationScope, condition, isCancellation, log, sleep } from '@temporalio/workflow';
 import type { Committed } from '../activities/contract.ts';
 import { type Next, next } from '../src/continuation.ts';
 import { digestJson } from '../src/digest.ts';
@@ -13,7 +13,7 @@ import type { ContinuationEvent, Sender } from '../src/events.ts';
 import type { ContinuationRecord, ResumeTrigger, ResumingRecord } from '../src/schema.ts';
 import { timerSummary } from '../src/summary.ts';
 import { createEffects, type Effects } from './effects.ts';
-import { drained, registerHandlers } from './handlers.ts';
+import { registerHandlers } from './handlers.ts';
 import { Life, now } from './life.ts';
 import type { ContinuationOutcome } from './messages.ts';
 import { readStart } from './read.ts';
@@ -28,59 +28,70 @@ export async function continuation(given: unknown): Promise<ContinuationOutcome>
 }
 
 async function live(life: Life, effects: Effects, announceFirst: boolean): Promise<ContinuationOutcome> {
-  let opened = announceFirst ? undefined : life.record.suspension.id;
-  const opening: Promise<void>[] = [];
+  let shown = announceFirst ? undefined : life.record;
+  const showing: Promise<void>[] = [];
   for (;;) {
     const todo = next(life.record);
     switch (todo.do) {
       case 'wait':
-        if (opened !== life.record.suspension.id) {
-          opened = life.record.suspension.id;
-          opening.push(open(life, effects));
+        if (shown !== life.record) {
+          const isNew = shown?.suspension.id !== life.record.suspension.id;
+          shown = life.record;
+          showing.push(show(effects, shown, isNew));
         }
         await waitUntil(life, todo);
         break;
       case 'runTurn':
-        await interruptible(life, effects, todo.turnId, (record) => runTurn(life, effects, record, todo.startBy));
+      case 'deliver':
+        await carryOut(life, effects, todo);
         break;
       case 'askOperator':
         await condition(() => life.stopRequest !== undefined);
-        await close(life, effects, todo.turnId);
-        break;
-      case 'deliver':
-        await interruptible(life, effects, todo.deliveryId, effects.deliver);
+        await close(life, effects);
         break;
       case 'finish':
-        if (!life.committed) {
-          // After a reset the row may be further, and wait again.
-          life.adopt(await effects.project(life.record));
-          break;
-        }
-        await Promise.all(opening);
-        await drained();
-        return outcomeOf(life);
+        if (life.committed) return leave(life, showing);
+        // After a reset the row may be further, and wait again.
+        life.adopt(await effects.project(life.record));
+        break;
       default:
         return todo satisfies never;
     }
   }
 }
 
-/** Makes a new question visible while its answer may already be on the way. */
-async function open(life: Life, effects: Effects): Promise<void> {
+async function leave(life: Life, showing: readonly Promise<void>[]): Promise<ContinuationOutcome> {
+  if (showing.length > 0) await Promise.all(showing);
+  if (!allHandlersFinished()) await condition(allHandlersFinished);
+  return outcomeOf(life);
+}
+
+/** Makes a new question, or its new deadline, visible; the answer may already be on its way. */
+async function show(effects: Effects, record: ContinuationRecord, announce: boolean): Promise<void> {
   try {
-    await effects.open(life.record);
+    await effects.open(record, announce);
   } catch (error) {
     log.error('The question could not be announced', { error });
   }
 }
 
-/** Waits for an answer, a stop, or the instant; an extended deadline is seen when the old timer fires. */
+/** Waits for an answer, a stop, a new deadline, or the instant. */
 async function waitUntil(life: Life, { at, then }: Extract<Next, { do: 'wait' }>): Promise<void> {
-  const decided = () => life.record.status !== 'pending';
-  if (!at || !then) return condition(decided);
-  const ms = Math.max(1, Date.parse(at) - Date.now());
-  if (await condition(decided, ms, { summary: timerSummary(life.record) })) return;
-  life.apply(timerEvent(life.record, then, at));
+  const { record } = life;
+  const changed = () => life.record !== record;
+  if (!at || !then) return condition(changed);
+  const timer = new CancellationScope();
+  let fired = false;
+  const sleeping = timer.run(() => sleep(Math.max(1, Date.parse(at) - Date.now()), { summary: timerSummary(record) }));
+  sleeping.then(
+    () => {
+      fired = true;
+    },
+    () => undefined,
+  );
+  await condition(() => fired || changed());
+  timer.cancel();
+  if (!changed()) life.apply(timerEvent(record, then, at));
 }
 
 /** What a timer says: a wake and "no answer in time" are answers of the system. */
@@ -104,49 +115,63 @@ function timerEvent(record: ContinuationRecord, type: 'woke' | 'noAnswer' | 'exp
   return { type, at, answer };
 }
 
-/** Runs what a stop may interrupt. After an interruption the row decides under its lock which came first. */
-async function interruptible(
-  life: Life,
-  effects: Effects,
-  turnId: string,
-  effect: (record: ResumingRecord) => Promise<Committed>,
-): Promise<void> {
-  // A stop can come with the answer, before anything runs.
-  if (!life.stopRequest) await untilStopped(life, effect);
-  if (life.stopRequest) await close(life, effects, turnId);
-}
+type Running = Extract<Next, { do: 'runTurn' | 'deliver' }>;
 
-async function untilStopped(life: Life, effect: (record: ResumingRecord) => Promise<Committed>): Promise<void> {
-  const scope = new CancellationScope();
-  const record = life.record as ResumingRecord;
-  try {
-    const cancel = () => scope.cancel();
-    life.adopt(await life.interruptible(cancel, () => scope.run(() => effect(record))));
-  } catch (error) {
-    if (!isCancellation(error)) {
-      log.error('An activity failed for good; the turn is closed', { error });
-      life.stop({ reason: 'resume_runtime_error' });
+/** Runs a turn or delivers. A stop interrupts it; then the row decides under its lock which came first (C6). */
+async function carryOut(life: Life, effects: Effects, todo: Running): Promise<void> {
+  // A stop can come with the answer, before anything runs.
+  if (!life.stopRequest) {
+    const record = life.record as ResumingRecord;
+    const scope = new CancellationScope();
+    life.onStop(() => scope.cancel());
+    try {
+      life.adopt(
+        await scope.run(() => (todo.do === 'deliver' ? effects.deliver(record) : runTurn(life, effects, todo))),
+      );
+    } catch (error) {
+      if (!isCancellation(error)) failedForGood(life, todo, error);
+    } finally {
+      life.onStop(undefined);
     }
   }
+  if (life.stopRequest) await close(life, effects);
 }
 
-async function close(life: Life, effects: Effects, turnId: string): Promise<void> {
-  const stop = life.stopRequest;
+/** An activity failed where it should not: the turn is closed, or the delivery may have arrived. */
+function failedForGood(life: Life, todo: Running, error: unknown): void {
+  log.error('An activity failed for good', { error, activity: todo.do });
+  if (todo.do === 'runTurn') {
+    life.stop({ reason: 'resume_runtime_error' });
+    return;
+  }
+  const message = 'Its activity failed; it may have arrived.';
+  life.apply({ type: 'deliveryUncertain', at: now(), deliveryId: todo.deliveryId, error: message });
+}
+
+async function close(life: Life, effects: Effects): Promise<void> {
+  const { record, stopRequest: stop } = life;
   if (!stop) return;
-  life.adopt(await effects.closeTurn({ ...stop, record: life.record, turnId }));
+  // What ran may have ended in the same moment; then there is nothing to close.
+  if (record.status === 'resuming') {
+    life.adopt(await effects.closeTurn({ ...stop, record, turnId: record.resume.turnId }));
+  }
   life.stopTaken();
-  // The turn may have ended first and asked again; then the stop meets the new question.
+  // It may have asked again; then the stop meets the new question.
   if (life.record.status === 'pending') life.stop(stop);
 }
 
+function runTurn(life: Life, effects: Effects, { startBy }: Extract<Next, { do: 'runTurn' }>): Promise<Committed> {
+  const record = life.record as ResumingRecord;
+  return startBy ? runTurnWithin(life, effects, record, startBy) : effects.runTurn(record);
+}
+
 /** Consent goes stale: with a start window, an answer whose turn has not started by then expires (001). */
-async function runTurn(
+async function runTurnWithin(
   life: Life,
   effects: Effects,
   record: ResumingRecord,
-  startBy: string | undefined,
+  startBy: string,
 ): Promise<Committed> {
-  if (!startBy) return effects.runTurn(record);
   const window = new CancellationScope();
   const turn = new CancellationScope();
   const expiry = window.run(async () => {

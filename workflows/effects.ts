@@ -13,7 +13,7 @@ export interface Effects {
   runTurn(record: ResumingRecord): Promise<Committed>;
   closeTurn(input: Omit<CloseTurnInput, 'now'>): ReturnType<Activities['closeTurn']>;
   deliver(record: ResumingRecord): Promise<Committed>;
-  open(record: ContinuationRecord): Promise<Committed>;
+  open(record: ContinuationRecord, announce: boolean): Promise<Committed>;
   project(record: ContinuationRecord): Promise<Committed>;
 }
 
@@ -60,7 +60,7 @@ export function createEffects(options: ContinuationOptions): Effects {
       });
       return delivery.deliver({ record, now: now() });
     },
-    open: (record) => writing('open', `Ask for ${waitInWords(record.waitFor)}`).open({ record }),
+    open: (record, announce) => writing('open', `Ask for ${waitInWords(record.waitFor)}`).open({ record, announce }),
     project: (record) => writing('project', `Record: ${record.terminalReason ?? record.status}`).project({ record }),
   };
 }

@@ -1,12 +1,5 @@
 /** Messages of a continuation. Every answer is decided here, synchronously, on the record of that moment (C3). */
-import {
-  allHandlersFinished,
-  CancellationScope,
-  condition,
-  log,
-  setDefaultSignalHandler,
-  setHandler,
-} from '@temporalio/workflow';
+import { CancellationScope, condition, log, setDefaultSignalHandler, setHandler } from '@temporalio/workflow';
 import { step } from '../src/continuation.ts';
 import type { ContinuationEvent, Step } from '../src/events.ts';
 import { WAIT_TYPES } from '../src/message.ts';
@@ -111,9 +104,6 @@ function statusOf({ record, refusedSignals }: Life): ContinuationStatusView {
   const expiry = bounds.expiresAt && { expiresAt: bounds.expiresAt };
   return { status, question: suspension.question, waitFor, ...expiry, refusedSignals };
 }
-
-/** Every update has been answered; a workflow must not end before. */
-export const drained = (): Promise<void> => condition(allHandlersFinished);
 
 const STOP_DESCRIPTION = 'Stop with a terminal reason: {"reason": "cancelled_by_user"}';
 const ANSWER_DESCRIPTIONS: Record<WaitType, string> = {

@@ -83,14 +83,9 @@ export class Life {
     this.#stopRequest = undefined;
   }
 
-  /** Runs `work`; a stop that comes meanwhile calls `interrupt`. */
-  async interruptible<T>(interrupt: () => void, work: () => Promise<T>): Promise<T> {
+  /** What a stop that comes from now on interrupts. */
+  onStop(interrupt: (() => void) | undefined): void {
     this.#interrupt = interrupt;
-    try {
-      return await work();
-    } finally {
-      this.#interrupt = undefined;
-    }
   }
 
   noteRefused(refused: RefusedSignal): void {

@@ -227,6 +227,8 @@ describe.concurrent('a resumed turn that asks again', () => {
       const client = stack.newClient({ announce: first });
       const { id } = await created(client);
       playsInOrder(id, PAUSES.approval_resolution);
+      // An ask that is answered before it was announced is not announced any more.
+      if (first) await eventually(() => expect(announced.map((record) => record.id)).toContain(id));
       const settled = taken(await client.resume({ continuationId: id, trigger: reply() }, { until: 'finished' }));
       if (settled.outcome !== 'accepted') throw new Error('was stored');
       const suspensionId = settled.record.suspension.id;
