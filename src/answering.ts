@@ -11,7 +11,7 @@ import {
 import { ApplicationFailure } from '@temporalio/common';
 import { type Accepted, answerSignals, REPEATED, resumeUpdate } from '../workflows/messages.ts';
 import { step } from './continuation.ts';
-import { ContinuationError } from './errors.ts';
+import { ContinuationError, unavailable } from './errors.ts';
 import { type SignedMessage, senderOf } from './message.ts';
 import type { Stored } from './ports.ts';
 import { decisionReceipts } from './receipts.ts';
@@ -140,9 +140,4 @@ export function leave(deps: AnsweringDeps, signal: () => Promise<void>): Promise
 
 function isFailedPrecondition(error: ServiceError): boolean {
   return (error.cause as { code?: number } | undefined)?.code === GRPC_FAILED_PRECONDITION;
-}
-
-export function unavailable(id: string, cause: unknown): ContinuationError {
-  const message = `The Temporal server could not be reached for ${id}. Nothing is known to have changed; try the same message again.`;
-  return new ContinuationError('temporal_unavailable', message, { cause });
 }

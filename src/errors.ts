@@ -45,3 +45,12 @@ export class OutcomeUnknown extends ContinuationError {
     super('outcome_unknown', message, options);
   }
 }
+
+/** Temporal could not be reached for continuation `id`: every call may be repeated as it was. */
+export function unavailable(id: string, cause: unknown): ContinuationError {
+  const unanswered = cause instanceof Error && cause.name === 'WorkflowUpdateRPCTimeoutOrCancelledError';
+  const what = unanswered
+    ? `No worker answered for ${id} in time; it may still be applied.`
+    : `The Temporal server could not be reached for ${id}.`;
+  return new ContinuationError('temporal_unavailable', `${what} Try the same again.`, { cause });
+}

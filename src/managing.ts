@@ -7,10 +7,10 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { extendUpdate, stopSignal, stopUpdate } from '../workflows/messages.ts';
-import { type AnsweringDeps, leave, unavailable } from './answering.ts';
+import { type AnsweringDeps, leave } from './answering.ts';
 import { type Caller, notFound } from './caller.ts';
 import { step } from './continuation.ts';
-import { isContinuationError } from './errors.ts';
+import { isContinuationError, unavailable } from './errors.ts';
 import { parseInput } from './parse.ts';
 import type { NewReceipt, Store, Stored } from './ports.ts';
 import { decisionReceipts } from './receipts.ts';

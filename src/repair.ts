@@ -2,9 +2,10 @@
  * An open row whose workflow is gone or has closed from outside (C13). A workflow that was never started, or that the server
  * lost, is started from the row; one that was terminated, failed or timed out ends the continuation with that cause.
  */
-import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { type Client, ServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { closeTurn, endFollowUp } from './close.ts';
 import { step } from './continuation.ts';
+import { unavailable } from './errors.ts';
 import type { Store, Stored, Trace } from './ports.ts';
 import { decisionReceipts } from './receipts.ts';
 import type { Cause } from './schema.ts';
@@ -18,8 +19,16 @@ export interface RepairDeps {
 }
 export type Repaired = 'running' | 'started' | 'ended';
 
-/** Looks at the workflow of an open row and puts right what is wrong with it. */
+/** Looks at the workflow of an open row and puts right what is wrong with it. Throws `temporal_unavailable`. */
 export async function repair(deps: RepairDeps, stored: Stored): Promise<Repaired> {
+  try {
+    return await lookAndRepair(deps, stored);
+  } catch (error) {
+    throw error instanceof ServiceError ? unavailable(stored.record.id, error) : error;
+  }
+}
+
+async function lookAndRepair(deps: RepairDeps, stored: Stored): Promise<Repaired> {
   const status = await workflowStatus(deps.temporal, stored.record.id);
   if (status === 'RUNNING' || status === 'PAUSED') return 'running';
   if (status === 'NOT_FOUND' && (await deps.starter.start(stored)) === 'running') return 'started';
