@@ -141,6 +141,9 @@ export interface Created extends Stored {
   readonly superseded: readonly string[];
 }
 
+/** The status of a changed row; an unknown outcome is told apart from a turn that runs. */
+export type ShownStatus = ContinuationRecord['status'] | 'uncertain';
+
 /** Rows of continuations. Reads take the caller's scope; what looks across says so (C16). */
 export interface Records {
   /** One transaction: row, contents, receipt, supersede marks. A known idempotency key returns what is there. */
@@ -159,7 +162,7 @@ export interface Records {
    * Calls back with the id of every continuation whose row changed, until closed; `missed` when changes may have gone unheard
    * (listening began, or began again). Best effort: poll as well.
    */
-  onChange(heard: (id: string) => void, missed?: () => void): { close(): void };
+  onChange(heard: (id: string, status: ShownStatus) => void, missed?: () => void): { close(): void };
 }
 
 export interface Contents {

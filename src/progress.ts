@@ -1,7 +1,7 @@
 /** Waiting until a continuation has got somewhere: told by the database, checked by a slow poll. */
 
 import { ContinuationError } from './errors.ts';
-import type { Store, Stored } from './ports.ts';
+import type { ShownStatus, Store, Stored } from './ports.ts';
 import { isTerminal } from './record.ts';
 import type { Answer, ContinuationRecord } from './schema.ts';
 
@@ -11,6 +11,8 @@ const POLL_MS = 2_000;
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** Changes that cannot have reached it are not worth a read. */
+  readonly heedless?: ((status: ShownStatus) => boolean) | undefined;
 }
 
 /** Resolves with the row once `reached` is true of it; throws `wait_timed_out`, or the signal's reason. */
@@ -20,7 +22,7 @@ export async function waitForRow(
   reached: (record: ContinuationRecord) => boolean,
   options: WaitOptions,
 ): Promise<Stored> {
-  const changes = listen(store, at.id);
+  const changes = listen(store, at.id, options.heedless);
   const deadline = Date.now() + options.timeoutMs;
   try {
     for (;;) {
@@ -43,15 +45,15 @@ export async function waitForRow(
 }
 
 /** `next()` before a read makes sure that a change during the read is not missed. */
-export function listen(store: Store, id?: string) {
+export function listen(store: Store, id: string, heedless: (status: ShownStatus) => boolean = () => false) {
   let changed = 0;
   let wake: (() => void) | undefined;
   const look = (): void => {
     changed += 1;
     wake?.();
   };
-  const subscription = store.onChange((other) => {
-    if (id === undefined || other === id) look();
+  const subscription = store.onChange((other, status) => {
+    if (other === id && !heedless(status)) look();
   }, look);
   return {
     next() {

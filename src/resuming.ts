@@ -174,6 +174,8 @@ async function completed(
   const { record } = await waitForRow(deps.store, { scope, id }, reached, {
     timeoutMs: timeoutMs ?? DEFAULT_WAIT_MS,
     signal,
+    // While a turn or delivery runs nothing has finished.
+    ...(until === 'finished' && { heedless: (status) => status === 'resuming' }),
   });
   const winner = acceptedOf(record, given);
   if (!winner) return tooLate(record, message, given);

@@ -6,7 +6,7 @@ import { newContinuationId } from '../src/ids.ts';
 import { decisionReceipts, receipt } from '../src/receipts.ts';
 import { contentOf } from '../src/suspend.ts';
 import { HOUR, later, MINUTE, NOON } from './support/builders.ts';
-import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { createTestDatabase, query, type TestDatabase } from './support/database.ts';
 import {
   answered,
   beginning,
@@ -520,10 +520,25 @@ describe('onChange', () => {
     await expect.poll(() => other).toContain(last.id);
     expect(heard).not.toContain(last.id);
     second.close();
-    await expect
-      .poll(() =>
-        database.query(`select from pg_stat_activity where datname = current_database() and query like 'listen%'`),
-      )
-      .toHaveLength(0);
+  });
+
+  test('tells the status, an unknown outcome apart, over one connection that ends with the store', async () => {
+    const own = await createTestDatabase();
+    const heard: string[] = [];
+    const listening = own.store.onChange((_, status) => heard.push(status));
+    const another = own.store.onChange(() => {});
+    await expect.poll(async () => (await paused(own.store)) && heard.length > 0).toBe(true);
+    expect(heard[0]).toBe('pending');
+    const stopped = await paused(own.store);
+    await happened(own.store, stopped, { type: 'stopped', reason: 'cancelled_by_user', at: later(MINUTE) });
+    await expect.poll(() => heard).toContain('cancelled');
+    const listeners = () =>
+      query(own.url, `select from pg_stat_activity where datname = current_database() and query like 'listen%'`);
+    expect(await listeners()).toHaveLength(1);
+    listening.close();
+    another.close();
+    await own.store.close();
+    expect(await listeners()).toHaveLength(0);
+    await own.close();
   });
 });

@@ -1,21 +1,25 @@
 /** One connection that listens for changed rows, shared by all listeners of a store. */
 import pg from 'pg';
-import type { Records } from '../ports.ts';
+import type { Records, ShownStatus } from '../ports.ts';
 import { connectionConfig, type DatabaseOptions } from './open.ts';
 
 const CHANNEL = 'continuations';
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
+/** Who waits once is likely to wait again soon, and a new connection costs more than a wait. */
+const IDLE_MS = 30_000;
 
 export interface Listening extends Pick<Records, 'onChange'> {
   close(): Promise<void>;
 }
 
-/** Connects for the first listener and lets go after the last. */
+/** Connects for the first listener and lets go some time after the last. */
 export function createListening(options: DatabaseOptions): Listening {
   const listeners = new Set<Listener>();
   let ear: Ear | undefined;
+  let idle: NodeJS.Timeout | undefined;
   const release = async (): Promise<void> => {
+    clearTimeout(idle);
     const last = ear;
     ear = undefined;
     await last?.close();
@@ -23,10 +27,11 @@ export function createListening(options: DatabaseOptions): Listening {
   return {
     onChange(heard, missed) {
       const own: Listener = { heard, missed };
+      clearTimeout(idle);
       listeners.add(own);
       ear ??= listen(options, {
-        heard: (id) => {
-          for (const each of listeners) each.heard(id);
+        heard: (id, status) => {
+          for (const each of listeners) each.heard(id, status);
         },
         missed: () => {
           for (const each of listeners) each.missed?.();
@@ -34,7 +39,7 @@ export function createListening(options: DatabaseOptions): Listening {
       });
       return {
         close() {
-          if (listeners.delete(own) && listeners.size === 0) void release();
+          if (listeners.delete(own) && listeners.size === 0) idle = setTimeout(() => void release(), IDLE_MS).unref();
         },
       };
     },
@@ -46,7 +51,7 @@ export function createListening(options: DatabaseOptions): Listening {
 }
 
 interface Listener {
-  readonly heard: (id: string) => void;
+  readonly heard: Parameters<Records['onChange']>[0];
   readonly missed?: (() => void) | undefined;
 }
 interface Ear {
@@ -71,7 +76,10 @@ function listen(options: DatabaseOptions, { heard, missed }: Listener): Ear {
     client = next;
     next.on('error', () => lost(next));
     next.on('end', () => lost(next));
-    next.on('notification', ({ payload }) => payload && heard(payload));
+    next.on('notification', ({ payload = '' }) => {
+      const [id = '', status = ''] = payload.split(' ');
+      heard(id, status as ShownStatus);
+    });
     next
       .connect()
       .then(() => next.query(`listen ${CHANNEL}`))

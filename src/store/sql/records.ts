@@ -59,7 +59,7 @@ begin
     expires_at = c.expires_at, uncertain = c.uncertain, superseded_by = c.superseded_by, updated_at = c.updated_at,
     receipts_count = c.receipts_count, receipts_head = c.receipts_head
     where id = c.id;
-  perform pg_notify('continuations', c.id);
+  perform pg_notify('continuations', c.id || ' ' || case when c.uncertain and c.status = 'resuming' then 'uncertain' else c.status end);
 end $$;
 
 -- Stores contents that the locked row c refers to; in the order of their digests, so that two of these do not deadlock.
@@ -123,7 +123,7 @@ begin
       values (c.id, 1, fact ->> 'kind', fact ->> 'cause', (fact ->> 'at')::timestamptz, fact ->> 'body', c.receipts_head);
     perform keep_contents(c, digests, bodies);
     if supersede then perform mark_superseded(c); end if;
-    perform pg_notify('continuations', c.id);
+    perform pg_notify('continuations', c.id || ' ' || c.status);
   end if;
   o.record := shown(c.record, c.superseded_by);
   o.receipts_head := c.receipts_head;
@@ -136,8 +136,8 @@ end $$;
 -- Marks what else is open in the session of c.
 create function mark_superseded(c continuations) returns void language plpgsql set search_path from current as $$
 begin
-  perform pg_notify('continuations', marked.id) from (
-    select id from continuations
+  perform pg_notify('continuations', marked.id || ' ' || marked.status) from (
+    select id, status from continuations
       where scope = c.scope and session_id = c.session_id and assistant_id = c.assistant_id and status in ('pending', 'resuming')
         and superseded_by is null and id <> c.id
       order by id for update
