@@ -223,6 +223,17 @@ describe.concurrent('extend', () => {
     expect(refusalOf(await extend(23))).toMatchObject({ code: 'already_terminal', status: 'completed' });
   });
 
+  test('past the client, as the Temporal UI makes it, is seen by the next read', async () => {
+    const { id } = await created(stack.client);
+    const expiresAt = inMs(3 * HOUR);
+    await stack.temporal.workflow.getHandle(id).executeUpdate('extend', { args: [{ expiresAt }] });
+    await eventually(async () => {
+      const record = await stack.client.get({ continuationId: id });
+      expect(record?.bounds).toMatchObject({ expiresAt, extensions: 1 });
+    });
+    await stack.client.stop({ continuationId: id, reason: 'cancelled_by_user' });
+  });
+
   test('is refused for what never expires', async () => {
     const { id } = await created(stack.client, pause('user_reply', { bounds: { neverExpires: true } }));
     const refused = await stack.client.extend({ continuationId: id, expiresAt: inMs(HOUR) });
