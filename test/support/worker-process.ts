@@ -117,7 +117,8 @@ async function work(store: Store): Promise<void> {
     taskQueue: settings.taskQueue,
     workflowBundle: { codePath: settings.bundlePath },
     maintenance: false,
-    worker: { shutdownGraceTime: 100 },
+    // One at a time: a frozen worker whose harness runs must not be handed what its successor should do.
+    worker: { shutdownGraceTime: 100, maxConcurrentActivityTaskExecutions: 1, maxConcurrentWorkflowTaskPolls: 2 },
   });
   const run = worker.run();
   report({ say: 'ready' });
