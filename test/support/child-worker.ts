@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
 import type { DeliveryResult, HarnessResultInput } from '../../src/index.ts';
 import { workflowBundle } from './stack.ts';
 import type { Ending, Report, WorkerProcessSettings } from './worker-process.ts';
@@ -38,13 +39,14 @@ let folder: string | undefined;
 function bundle(): Promise<string> {
   bundlePath ??= workflowBundle().then(({ code }) => {
     folder = mkdtempSync(join(tmpdir(), 'continuations-child-'));
-    process.on('exit', () => rmSync(folder ?? '', { recursive: true, force: true }));
     const path = join(folder, 'workflows.js');
     writeFileSync(path, code);
     return path;
   });
   return bundlePath;
 }
+
+afterAll(() => folder && rmSync(folder, { recursive: true, force: true }));
 
 let children = 0;
 
