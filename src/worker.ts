@@ -65,7 +65,9 @@ export function bundleWorkflows(): Promise<{ code: string }> {
   return bundleWorkflowCode({
     workflowsPath: here('../workflows'),
     // Pure modules are shared by all continuations of a worker instead of being evaluated for each.
-    preloadModules: ['continuation', 'message', 'summary'].map((name) => here(`./${name}.${extension}`)),
+    preloadModules: ['stack-traces', 'continuation', 'message', 'summary'].map((name) =>
+      here(`./${name}.${extension}`),
+    ),
     payloadConverterPath: here(`./payload-converter.${extension}`),
     logger: QUIET,
   });

@@ -24,11 +24,13 @@ export async function continuation(given: unknown): Promise<ContinuationOutcome>
   registerHandlers(life, start.options);
   // Cancellation from the Temporal UI is a stop like any other; the workflow still ends by its own rules.
   CancellationScope.current().cancelRequested.catch(() => life.stop({ reason: 'cancelled_by_user' }));
-  return CancellationScope.nonCancellable(() => live(life, createEffects(start.options), start.options.announce));
+  // What the client stored is shown already; a message may have changed the record before this line.
+  const shown = start.options.announce ? undefined : start.record;
+  return CancellationScope.nonCancellable(() => live(life, createEffects(start.options), shown));
 }
 
-async function live(life: Life, effects: Effects, announceFirst: boolean): Promise<ContinuationOutcome> {
-  let shown = announceFirst ? undefined : life.record;
+/** `shown` is what the row showed when the workflow was started, when nobody has to be told about it. */
+async function live(life: Life, effects: Effects, shown?: ContinuationRecord): Promise<ContinuationOutcome> {
   const showing: Promise<void>[] = [];
   for (;;) {
     const todo = next(life.record);

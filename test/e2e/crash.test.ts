@@ -74,7 +74,7 @@ describe.concurrent('a worker killed', PATIENCE, () => {
     const { client, taskQueue, child } = await victim();
     const { id } = await created(client);
     // It waits in the memory of the worker that is about to die.
-    await vi.waitFor(async () => expect(await stack.historyLength(id)).toBeGreaterThan(3), 60_000);
+    await stack.waits(id);
     await child.kill();
     const next = await successor(taskQueue);
     const result = await client.resume(

@@ -163,7 +163,7 @@ describe.concurrent('at the deadline', () => {
   test('what never expires has no timer, is counted, and can still be answered', async () => {
     const { id, bounds } = await created(stack.client, pause('user_reply', { bounds: { neverExpires: true } }));
     expect(bounds).not.toHaveProperty('expiresAt');
-    await eventually(async () => expect(await stack.historyLength(id)).toBe(4));
+    await stack.waits(id);
     const { events } = await stack.handle(id).fetchHistory();
     expect(events?.filter((event) => event.timerStartedEventAttributes)).toEqual([]);
     expect((await stack.store.censusAcrossScopes()).neverExpires).toBeGreaterThan(0);
