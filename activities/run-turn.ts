@@ -4,33 +4,26 @@
  * C6 every write goes through the locked turn row and compares the fence; what the row says is returned and adopted.
  * C7 a turn whose end was never recorded is not run again, unless its harness is replayable.
  */
-import { CancelledFailure, Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { closeTurn } from '../src/close.ts';
-import { step } from '../src/continuation.ts';
-import type { TurnSettled } from '../src/events.ts';
+import type { Content } from '../src/content.ts';
+import { decidedCalls } from '../src/decision.ts';
+import { ContinuationError, isContinuationError } from '../src/errors.ts';
 import { newToken } from '../src/ids.ts';
-import { MAX_INPUT_BYTES, utf8Length } from '../src/json.ts';
-import type { Begun, Grant, Harness, Stored } from '../src/ports.ts';
+import type { Begun, Harness, ResumedTurn, Stored } from '../src/ports.ts';
 import { receipt } from '../src/receipts.ts';
 import { resolution } from '../src/record.ts';
-import {
-  type Cause,
-  type HarnessResult,
-  MAX_RECORD_BYTES,
-  type ResumeTrigger,
-  type ResumingRecord,
-  type Uncertain,
-} from '../src/schema.ts';
-import { type Content, describePause, stateOf } from '../src/suspend.ts';
-import { traceEnd, traceOf } from '../src/trace.ts';
+import type { ResumeTrigger, ResumingRecord } from '../src/schema.ts';
+import { stateOf } from '../src/suspend.ts';
+import { traceOf } from '../src/trace.ts';
 import { createClock } from './clock.ts';
 import type { Activities } from './contract.ts';
 import type { ActivityDeps } from './deps.ts';
-import { causeOf, retryDelayMs, tryAgain } from './failure.ts';
+import { causeOf } from './failure.ts';
 import { type Run, runHarness } from './harness-run.ts';
 import { whileHeartbeating } from './heartbeat.ts';
 import { persistently } from './persistently.ts';
+import { endUncertain, recordRun } from './record-end.ts';
 
 type Fresh = Extract<Begun, { found: 'fresh' }>;
 type Clock = () => string;
@@ -77,26 +70,38 @@ async function beginAndRun(
     }
     case 'fresh': {
       deps.trace?.emit(traceOf('continuation_resumed_turn_started', begun.record, clock()));
-      const run = await runHarness(harness, turnOf(begun), begun.record.bounds.turnTimeoutMs);
-      return recordRun(deps, begun, run, clock);
+      return recordRun(deps, begun, await runFresh(deps, harness, begun), clock);
     }
     default:
       return begun satisfies never;
   }
 }
 
-/** The record with its state put back, and the answer with the times that its sender left out. */
-function turnOf(begun: Fresh): {
-  continuation: ResumingRecord & { continuation: { state: unknown } };
-  trigger: ResumeTrigger;
-  resumedTurnId: string;
-  attempt: number;
-} {
+/** What is stored and is not what was decided on is never run. */
+async function runFresh(deps: ActivityDeps, harness: Harness, begun: Fresh): Promise<Run> {
+  try {
+    return await runHarness(harness, await turnOf(deps, begun), begun.record.bounds.turnTimeoutMs);
+  } catch (error) {
+    if (isContinuationError(error, 'record_malformed')) return { kind: 'permanent', error: causeOf(error) };
+    throw error;
+  }
+}
+
+/** The record with its state put back, the answer with the times that its sender left out, and what it decides about each call. */
+async function turnOf({ store }: ActivityDeps, begun: Fresh): Promise<Omit<ResumedTurn, 'signal'>> {
   const { record, attempt } = begun;
   const state = stateOf(begun.state);
+  const trigger = triggerOf(record, begun.input);
+  const calls = await decidedCalls(record, trigger, async ({ id, arguments: given }) => {
+    if (typeof given === 'string') return given;
+    const content = await persistently(() => store.content(record.scope, given));
+    if (content) return Buffer.from(content.bytes).toString('utf8');
+    throw new ContinuationError('record_malformed', `the arguments of call ${id} of ${record.id} are missing`);
+  });
   return {
     continuation: { ...record, continuation: { ...record.continuation, state } },
-    trigger: triggerOf(record, begun.input),
+    trigger,
+    calls,
     resumedTurnId: record.resume.turnId,
     attempt,
   };
@@ -123,139 +128,4 @@ function triggerOf(record: ResumingRecord, input: Content | undefined): ResumeTr
     default:
       return trigger;
   }
-}
-
-/** Records how the run ended, and returns what the row says after it. */
-async function recordRun(deps: ActivityDeps, grant: Grant, run: Run, clock: Clock): Promise<Stored> {
-  const at = clock();
-  switch (run.kind) {
-    case 'result':
-      return settle(deps, grant, run.result, at);
-    case 'unknown':
-      return endUncertain(deps, grant, { cause: 'unknown', at, message: run.error.message });
-    case 'permanent':
-      return fail(deps, grant, run.error, at);
-    case 'transient':
-      return endAttempt(deps, grant, run.error, at);
-    case 'stopped':
-      void run.late.then(async (late) => {
-        const evidence =
-          'value' in late ? { outcome: 'returned after it was stopped' } : { error: causeOf(late.error) };
-        await deps.store.keepEvidence(grant.record.resume.turnId, grant.fence, evidence).catch(() => undefined);
-      });
-      throw new CancelledFailure('the turn was stopped');
-    default:
-      return run satisfies never;
-  }
-}
-
-async function settle(deps: ActivityDeps, grant: Grant, result: HarnessResult, at: string): Promise<Stored> {
-  const { record } = grant;
-  const { turnId } = record.resume;
-  const pause = 'continuation' in result ? describePause(result, { turnId, at }) : undefined;
-  const asked = pause && 'asked' in pause ? pause : undefined;
-  const event: TurnSettled = {
-    type: 'turnSettled',
-    at,
-    ...attemptOf(grant),
-    result,
-    deliverable: deps.delivery !== undefined,
-  };
-  const settled = step(
-    record,
-    pause ? { ...event, suspension: asked?.asked ?? (pause as Exclude<typeof pause, { asked: unknown }>) } : event,
-  );
-  if (!settled.ok) return notDecided(deps, record);
-  const tooLarge = whatIsTooLarge(settled.record, asked?.contents ?? []);
-  if (tooLarge) return fail(deps, grant, { code: 'too_large', message: tooLarge }, at);
-  const failed = settled.record.status === 'failed' && settled.record.resume?.outcome === undefined;
-  return end(deps, grant, settled.record, {
-    state: failed ? 'failed' : 'settled',
-    result: withoutState(result),
-    ...(asked && !failed && { contents: asked.contents }),
-    receipt: receipt('settled', settled.record),
-  });
-}
-
-function whatIsTooLarge(record: Stored['record'], contents: readonly Content[]): string | undefined {
-  const state = contents.find((content) => content.ref.bytes > MAX_INPUT_BYTES);
-  if (state) return `The turn's state has ${state.ref.bytes} bytes; at most ${MAX_INPUT_BYTES} can be kept.`;
-  const bytes = utf8Length(JSON.stringify(record));
-  return bytes > MAX_RECORD_BYTES
-    ? `The record would have ${bytes} bytes; at most ${MAX_RECORD_BYTES} are kept.`
-    : undefined;
-}
-
-/** The state is content; the stored result is everything else. */
-function withoutState(result: HarnessResult): HarnessResult {
-  if (!('continuation' in result)) return result;
-  const { state, ...continuation } = result.continuation;
-  return { ...result, continuation } as HarnessResult;
-}
-
-/** A harness error that may be tried again: the answer is kept, nobody is asked again, until the budget is used up. */
-async function endAttempt(deps: ActivityDeps, grant: Grant, error: Cause, at: string): Promise<Stored> {
-  const { bounds } = grant.record;
-  const delayMs = retryDelayMs(grant.attempt);
-  const spentMs = grant.spentMs + Math.max(0, Date.parse(at) - Date.parse(grant.startedAt)) + delayMs;
-  if (spentMs > bounds.resumeBudgetMs) return fail(deps, grant, error, at, true);
-  const after = step(grant.record, { type: 'attemptEnded', at, ...attemptOf(grant), error });
-  if (!after.ok) return notDecided(deps, grant.record);
-  const ended = await persistently(() =>
-    deps.store.endTurn({
-      turnId: grant.record.resume.turnId,
-      fence: grant.fence,
-      state: 'ended',
-      record: after.record,
-      spentMs,
-      receipt: receipt('attempt_ended', after.record),
-    }),
-  );
-  if (!ended.accepted) return ended;
-  throw tryAgain(error, delayMs);
-}
-
-async function fail(deps: ActivityDeps, grant: Grant, error: Cause, at: string, exhausted = false): Promise<Stored> {
-  const failed = step(grant.record, { type: 'turnFailed', at, ...attemptOf(grant), error, exhausted });
-  if (!failed.ok) return notDecided(deps, grant.record);
-  const held = failed.record.status === 'resuming';
-  return end(deps, grant, failed.record, {
-    state: held ? 'uncertain' : 'failed',
-    receipt: receipt(held ? 'uncertain' : 'settled', failed.record),
-  });
-}
-
-async function endUncertain(deps: ActivityDeps, grant: Grant, uncertain: Uncertain): Promise<Stored> {
-  const after = step(grant.record, { type: 'turnUncertain', at: uncertain.at, ...attemptOf(grant), uncertain });
-  if (!after.ok) return notDecided(deps, grant.record);
-  return end(deps, grant, after.record, { state: 'uncertain', receipt: receipt('uncertain', after.record) });
-}
-
-type Ending = Pick<Parameters<ActivityDeps['store']['endTurn']>[0], 'state' | 'result' | 'contents' | 'receipt'>;
-
-async function end(deps: ActivityDeps, grant: Grant, record: Stored['record'], ending: Ending): Promise<Stored> {
-  const { turnId } = grant.record.resume;
-  const end = { turnId, fence: grant.fence, record, spentMs: grant.spentMs, ...ending };
-  const ended = await persistently(() => deps.store.endTurn(end));
-  if (ended.accepted) {
-    deps.trace?.emit(traceOf('continuation_resumed_turn_finished', ended.record, record.updatedAt));
-    traceEnd(deps.trace, ended.record, record.updatedAt);
-  } else if (ending.result) {
-    await deps.store.keepEvidence(turnId, grant.fence, { outcome: ending.result.outcome });
-  }
-  return ended;
-}
-
-const attemptOf = (grant: Grant) => ({
-  turnId: grant.record.resume.turnId,
-  attempt: grant.attempt,
-  startedAt: grant.startedAt,
-});
-
-/** The rules refuse what this execution came to: the row was decided by another. */
-async function notDecided(deps: ActivityDeps, record: ResumingRecord): Promise<Stored> {
-  const stored = await deps.store.getAcrossScopes(record.id);
-  if (!stored) throw ApplicationFailure.nonRetryable(`the row of ${record.id} is gone`, 'not_found');
-  Context.current().log.warn('The turn had been decided before', { continuationId: record.id });
-  return stored;
 }

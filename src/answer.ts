@@ -6,7 +6,16 @@
  */
 import type { Answered, Step } from './events.ts';
 import { changed, end, isPast, isTerminal, refusal, refuse, winnerFor, winnerOf } from './record.ts';
-import type { Answer, ContinuationRecord, Refusal, ResumingRecord, WaitCondition } from './schema.ts';
+import type {
+  Answer,
+  CallVerdict,
+  ContinuationRecord,
+  Refusal,
+  ResumingRecord,
+  StatedVerdict,
+  Trigger,
+  WaitCondition,
+} from './schema.ts';
 
 export function answered(record: ContinuationRecord, event: Answered): Step {
   const { answer, message } = event;
@@ -20,17 +29,21 @@ export function answered(record: ContinuationRecord, event: Answered): Step {
       earlier,
     );
 
-  const refusal = whyNotAnswerable(record, event) ?? whyNotMatching(record, event);
+  const refusal = whyNotAnswerable(record, event) ?? whyNotMatching(record, event) ?? whyNotDecided(record, event);
   if (refusal) return { ok: false, refusal };
 
   const { trigger } = message;
   const accepted: Answer = { ...answer, suspensionId: record.suspension.id, type: trigger.type, acceptedAt: event.at };
-  if (trigger.type === 'approval_resolution') accepted.decision = trigger.decision;
-  if (trigger.type === 'agent_reply') accepted.decision = trigger.performative;
-  if (accepted.decision === 'denied' && record.bounds.onDenied === 'stop') {
-    return { ok: true, record: end(record, event.at, 'approval_denied', { answers: [...record.answers, accepted] }) };
-  }
-  return accept(record, accepted, event.at);
+  const calls = verdictsInOrder(record, event.verdicts);
+  if (calls.length > 0) accepted.calls = calls;
+  const decision = decisionOf(trigger, event.verdicts);
+  if (decision) accepted.decision = decision;
+  const answers = [...record.answers, accepted];
+  if (decision === 'denied' && record.bounds.onDenied === 'stop')
+    return { ok: true, record: end(record, event.at, 'approval_denied', { answers }) };
+  if (event.type === 'answered') return accept(record, accepted, event.at);
+  const bounds = { ...record.bounds, resumeAttempts: record.bounds.resumeAttempts + 1 };
+  return { ok: true, record: end(record, event.at, 'completed', { answers, bounds, lastResumedAt: event.at }) };
 }
 
 /** State, suspension and time; the order is part of the contract (002 §9.1). */
@@ -72,6 +85,48 @@ function whyNotMatching(record: ContinuationRecord, { message: { trigger } }: An
     return refusal(record, 'attempts_exhausted', `all ${bounds.maxResumeAttempts} attempts are used up`);
   }
   return undefined;
+}
+
+/** Every pending call is decided, each once, in any order, as it was seen (000, 001). */
+function whyNotDecided(record: ContinuationRecord, { verdicts }: Answered): Refusal | undefined {
+  const { pending } = record.suspension;
+  const mismatch = (message: string) => refusal(record, 'calls_mismatch', message);
+  const [first] = verdicts;
+  if (!first) return undefined;
+  if (first.id === undefined) {
+    if (pending.length > 1) return mismatch(`${pending.length} calls wait: decide each of them in calls`);
+    if (pending.length === 0 && first.editedDigest) return mismatch('no call waits whose arguments could be edited');
+    return undefined;
+  }
+  const named = new Set(verdicts.map(({ id }) => id));
+  const extra = verdicts.find(({ id }) => !pending.some((call) => call.id === id));
+  if (extra) return mismatch(`no call ${extra.id} waits here`);
+  if (named.size < verdicts.length) return mismatch('a call is decided more than once');
+  const missing = pending.find((call) => !named.has(call.id));
+  if (missing) return mismatch(`call ${missing.id} (${missing.name}) is not decided`);
+  const changed = verdicts.find(({ id, argumentsDigest }) => {
+    const call = pending.find((one) => one.id === id);
+    return argumentsDigest !== undefined && argumentsDigest !== call?.argumentsDigest;
+  });
+  return changed && refusal(record, 'digest_mismatch', `call ${changed.id} has other arguments than were decided on`);
+}
+
+/** In the order in which the calls were made. */
+function verdictsInOrder({ suspension }: ContinuationRecord, verdicts: readonly StatedVerdict[]): CallVerdict[] {
+  return suspension.pending.flatMap(({ id }) => {
+    const verdict = verdicts.find((one) => (one.id ?? id) === id);
+    if (!verdict) return [];
+    const { decision, editedDigest } = verdict;
+    return [{ id, decision, ...(editedDigest && { editedDigest }) }];
+  });
+}
+
+/** In one word; several calls with mixed decisions are `mixed`, and always resume. */
+function decisionOf(trigger: Trigger, verdicts: readonly StatedVerdict[]): string | undefined {
+  if (trigger.type === 'agent_reply') return trigger.performative;
+  if (trigger.type !== 'approval_resolution') return undefined;
+  const [first] = verdicts;
+  return verdicts.every(({ decision }) => decision === first?.decision) ? first?.decision : 'mixed';
 }
 
 /** The field that ties a trigger to its wait condition; only `user_reply` may leave it unset. */

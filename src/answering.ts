@@ -12,7 +12,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { type Accepted, answerSignals, REPEATED, resumeUpdate } from '../workflows/messages.ts';
 import { step } from './continuation.ts';
 import { ContinuationError, unavailable } from './errors.ts';
-import { type SignedMessage, senderOf } from './message.ts';
+import { answeredEvent, type SignedMessage } from './message.ts';
 import type { Stored } from './ports.ts';
 import { decisionReceipts } from './receipts.ts';
 import { isTerminal, winnerOf } from './record.ts';
@@ -60,8 +60,7 @@ export async function answer(deps: AnsweringDeps, stored: Stored, message: Signe
 /** An end is final (C10), and a superseded continuation is no longer asked: both are known without the workflow. */
 function decideOnRow(record: ContinuationRecord, message: SignedMessage): Answered | undefined {
   if (!isTerminal(record) && !record.supersededBy) return undefined;
-  const at = new Date().toISOString();
-  const result = step(record, { type: 'answered', at, message, answer: senderOf(message, at) });
+  const result = step(record, answeredEvent(message, new Date().toISOString()));
   if (!result.ok && !result.refusal) return { ok: true, outcome: 'accepted', answer: result.repeated, record };
   if (record.status === 'pending') {
     const message = `superseded by ${record.supersededBy}`;

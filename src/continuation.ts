@@ -1,20 +1,18 @@
 /**
  * The rules of pausing and resuming. Pure: no clock, no ids, no I/O; times, ids and digests come in with the event.
  *
- * `step` answers what an event does to a record (`answer.ts` for answers), `next` says what has to happen now. The workflow
+ * `step` answers what an event does to a record (`answer.ts` for answers, `turn.ts` for turns), `next` says what has to happen now. The workflow
  * applies events while the record is `pending`; while a turn or a delivery runs, its activity does.
  *
  * C2  a wrong answer costs nothing: a refused event returns no record.
- * C9  re-pending never weakens the wait: the new wait comes from the new result alone, or the continuation fails.
  * C10 terminal is final: no event changes a terminal record.
  * C11 delivery is told truthfully: no terminal record keeps `pending_delivery`.
  */
 import { accept, answered } from './answer.ts';
-import type { ContinuationEvent, Extended, NewSuspension, Step, Stopped, TurnSettled } from './events.ts';
+import type { ContinuationEvent, Extended, Step, Stopped } from './events.ts';
 import {
   alreadyEnded,
   changed,
-  deadline,
   deliveryAtEnd,
   end,
   finish,
@@ -22,17 +20,10 @@ import {
   isTerminal,
   later,
   refuse,
-  winnerOf,
+  stopFields,
 } from './record.ts';
-import type {
-  Cause,
-  ContinuationRecord,
-  PendingRecord,
-  Resume,
-  ResumingRecord,
-  TerminalRecord,
-  Uncertain,
-} from './schema.ts';
+import type { ContinuationRecord, PendingRecord } from './schema.ts';
+import { reconciled, turnEvent } from './turn.ts';
 
 export const MAX_EXTENSIONS = 20;
 
@@ -72,6 +63,7 @@ function nextWhilePending({ waitFor, bounds }: PendingRecord): Next {
 export function step(record: ContinuationRecord, event: ContinuationEvent): Step {
   switch (event.type) {
     case 'answered':
+    case 'taken':
       return answered(record, event);
     case 'woke':
     case 'noAnswer':
@@ -87,6 +79,8 @@ export function step(record: ContinuationRecord, event: ContinuationEvent): Step
     case 'turnUncertain':
     case 'turnClosed':
       return turnEvent(record, event);
+    case 'reconciled':
+      return reconciled(record, event);
     case 'delivered':
     case 'deliveryUncertain':
       return deliveryEvent(record, event);
@@ -126,17 +120,6 @@ function stopped(record: ContinuationRecord, event: Stopped): Step {
   };
 }
 
-function stopFields(
-  record: ContinuationRecord,
-  event: Pick<Stopped, 'metadata' | 'supersededBy' | 'error'>,
-): Partial<TerminalRecord> {
-  return {
-    ...(event.metadata && { metadata: { ...record.metadata, ...event.metadata } }),
-    ...(event.supersededBy && { supersededBy: event.supersededBy }),
-    ...(event.error && { error: event.error }),
-  };
-}
-
 function extended(record: ContinuationRecord, event: Extended): Step {
   const { bounds } = record;
   if (isTerminal(record)) return alreadyEnded(record);
@@ -153,99 +136,6 @@ function extended(record: ContinuationRecord, event: Extended): Step {
   return changed<PendingRecord>(record, event.at, {
     bounds: { ...bounds, expiresAt, extensions: bounds.extensions + 1 },
   });
-}
-
-/* The turn */
-
-type TurnEvent = Extract<
-  ContinuationEvent,
-  { type: 'attemptEnded' | 'turnSettled' | 'turnFailed' | 'turnUncertain' | 'turnClosed' }
->;
-
-function turnEvent(record: ContinuationRecord, event: TurnEvent): Step {
-  if (isTerminal(record)) return alreadyEnded(record);
-  if (record.status !== 'resuming' || record.resume.turnId !== event.turnId || record.resume.outcome) {
-    return refuse(record, 'already_resumed', `turn ${event.turnId} is not running`);
-  }
-  if (event.type === 'turnClosed') {
-    return { ok: true, record: end(record, event.at, event.reason, stopFields(record, event)) };
-  }
-  if (record.resume.uncertain)
-    return refuse(record, 'already_resumed', `the outcome of turn ${event.turnId} is unknown (C8)`);
-  const resume: Resume = { turnId: event.turnId, attempt: event.attempt, startedAt: event.startedAt };
-  switch (event.type) {
-    case 'attemptEnded':
-      return changed<ResumingRecord>(record, event.at, { resume: { ...resume, error: event.error } });
-    case 'turnUncertain':
-      return changed<ResumingRecord>(record, event.at, { resume: { ...resume, uncertain: event.uncertain } });
-    case 'turnFailed':
-      return turnFailed(record, event.at, resume, event);
-    case 'turnSettled':
-      return turnSettled(record, event, resume);
-    default:
-      return event satisfies never;
-  }
-}
-
-/** A harness that threw: the answer is used up, unless its creator wants to be asked when retries run out. */
-function turnFailed(
-  record: ResumingRecord,
-  at: string,
-  resume: Resume,
-  failure: { error: Cause; exhausted?: boolean },
-): Step {
-  const { error } = failure;
-  if (!failure.exhausted || record.bounds.onExhausted === 'fail') {
-    return { ok: true, record: end(record, at, 'resume_runtime_error', { resume: { ...resume, error } }) };
-  }
-  const uncertain: Uncertain = { cause: 'exhausted', at, message: error.message };
-  return changed<ResumingRecord>(record, at, { resume: { ...resume, error, uncertain } });
-}
-
-function turnSettled(record: ResumingRecord, event: TurnSettled, resume: Resume): Step {
-  const { at, result, suspension } = event;
-  if (result.outcome === 'completed' || result.outcome === 'failed') {
-    const settled: ResumingRecord = { ...record, resume: { ...resume, outcome: result.outcome } };
-    if (record.delivery.status === 'pending_delivery' && event.deliverable)
-      return changed<ResumingRecord>(settled, at, {});
-    return { ok: true, record: finish(settled, at, { status: 'not_applicable' }) };
-  }
-  const failed = (reason: 'resume_runtime_error' | 'max_resume_attempts_reached', error: Cause): Step => ({
-    ok: true,
-    record: end(record, at, reason, { resume: { ...resume, error } }),
-  });
-  if (!suspension?.ok) {
-    const message = suspension?.refusal.message ?? 'the result holds nothing to wait for';
-    return failed('resume_runtime_error', { code: 'invalid_input', message });
-  }
-  const { maxResumeAttempts } = record.bounds;
-  if (record.bounds.resumeAttempts >= maxResumeAttempts) {
-    const message = `the turn asks again, but all ${maxResumeAttempts} attempts are used up`;
-    return failed('max_resume_attempts_reached', { code: 'attempts_exhausted', message });
-  }
-  return repended(record, at, result.outcome, suspension);
-}
-
-/** A fresh pending state (002 §9.5): its own suspension, wait and deadline; attempts, terms and answers are carried (C9). */
-function repended(
-  record: ResumingRecord,
-  at: string,
-  outcome: PendingRecord['origin']['outcome'],
-  asked: NewSuspension,
-): Step {
-  const { waitFor, suspension, continuation, stopReason } = asked;
-  const { resume, ...rest } = record;
-  const pending: PendingRecord = {
-    ...rest,
-    status: 'pending',
-    origin: { turnId: resume.turnId, outcome, stopReason, createdAt: at },
-    waitFor,
-    suspension,
-    continuation,
-    bounds: { ...record.bounds, ...deadline(record.bounds, waitFor, at) },
-    answers: record.answers.map(winnerOf),
-  };
-  return changed<PendingRecord>(pending, at, {});
 }
 
 /* Delivery */

@@ -5,6 +5,7 @@ export type ErrorCode =
   | 'database_unavailable'
   | 'database_not_migrated'
   | 'record_malformed'
+  | 'decision_mismatch'
   | 'invalid_configuration'
   | 'wait_timed_out'
   | 'transient'

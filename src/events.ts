@@ -7,7 +7,9 @@ import type {
   HarnessResult,
   Message,
   PendingRecord,
+  Reconciliation,
   Refused,
+  StatedVerdict,
   TerminalReason,
   Uncertain,
   Winner,
@@ -20,7 +22,7 @@ export type Step =
   | { readonly ok: false; readonly repeated: Winner; readonly refusal?: never };
 
 /** Everything about an answer but what the rules decide. */
-export type Sender = Omit<Answer, 'suspensionId' | 'type' | 'decision' | 'acceptedAt'>;
+export type Sender = Omit<Answer, 'suspensionId' | 'type' | 'decision' | 'calls' | 'acceptedAt'>;
 
 /** A new pause as its result describes it, with ids, digests and content references filled in. */
 export type NewSuspension = Pick<PendingRecord, 'waitFor' | 'suspension' | 'continuation'> & {
@@ -41,9 +43,12 @@ interface OfAttempt extends OfTurn {
 }
 
 export interface Answered extends At {
-  readonly type: 'answered';
+  /** `taken`: whoever answers runs the turn, so that accepting the answer ends the continuation (000, interactive). */
+  readonly type: 'answered' | 'taken';
   readonly message: Message;
   readonly answer: Sender;
+  /** What it decides about each call that waits. */
+  readonly verdicts: readonly StatedVerdict[];
 }
 export interface Stopped extends At {
   readonly type: 'stopped';
@@ -64,6 +69,13 @@ export interface TurnSettled extends OfAttempt {
   /** Whether this worker can deliver a follow-up. */
   readonly deliverable: boolean;
 }
+/** An operator decided an unknown outcome (001 `ResumeClosure`); with `happened`, what the turn came to. */
+export interface Reconciled extends OfTurn {
+  readonly type: 'reconciled';
+  readonly attempt: number;
+  readonly reconciliation: Reconciliation;
+  readonly settled?: Pick<TurnSettled, 'result' | 'suspension' | 'deliverable'>;
+}
 
 export type ContinuationEvent =
   | Answered
@@ -76,6 +88,7 @@ export type ContinuationEvent =
   | (OfAttempt & { readonly type: 'turnFailed'; readonly error: Cause; readonly exhausted?: boolean })
   | (OfAttempt & { readonly type: 'turnUncertain'; readonly uncertain: Uncertain })
   | (OfTurn & Omit<Stopped, 'type'> & { readonly type: 'turnClosed' })
+  | Reconciled
   | (At & {
       readonly type: 'delivered';
       readonly deliveryId: string;

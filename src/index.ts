@@ -10,6 +10,7 @@ export type { Caller } from './caller.ts';
 export { type ContinuationClient, createClient } from './client.ts';
 export type { ContinuationClientOptions } from './client-options.ts';
 export type { CreateResult } from './creating.ts';
+export { type DecidedCall, verifyDecision } from './decision.ts';
 export { ContinuationError, type ErrorCode, isContinuationError, OutcomeUnknown, TransientError } from './errors.ts';
 export type { ManageResult } from './managing.ts';
 export type {

@@ -1,4 +1,7 @@
 /** What can be replaced: harness, delivery, trace, and the store's four parts. No vendor type appears here. */
+
+import type { Content } from './content.ts';
+import type { DecidedCall } from './decision.ts';
 import type {
   Cause,
   ContentRef,
@@ -11,12 +14,13 @@ import type {
   TerminalReason,
   WaitCondition,
 } from './schema.ts';
-import type { Content } from './suspend.ts';
 
 /** A turn to run: the record with its state put back, and the answer that resumes it. */
 export interface ResumedTurn {
   readonly continuation: ResumingRecord & { readonly continuation: { readonly state: unknown } };
   readonly trigger: ResumeTrigger;
+  /** The calls that waited, in the model's order, each with what was decided about it; empty when none did. */
+  readonly calls: readonly DecidedCall[];
   readonly resumedTurnId: string;
   /** 1 for the first execution of this turn; more after a recorded transient failure. */
   readonly attempt: number;

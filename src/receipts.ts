@@ -6,7 +6,7 @@
 import { canonicalJson } from './digest.ts';
 import type { NewReceipt } from './ports.ts';
 import { winnerOf } from './record.ts';
-import type { ContinuationRecord } from './schema.ts';
+import type { CallVerdict, ContinuationRecord } from './schema.ts';
 
 export type ReceiptKind =
   | 'created'
@@ -43,8 +43,10 @@ export function decisionReceipts(record: ContinuationRecord): NewReceipt[] {
       return [receipt('expired', record)];
     default: {
       const answered = record.answers.at(-1)?.suspensionId === record.suspension.id;
-      const denied = record.terminalReason === 'approval_denied' && record.resume === undefined && answered;
-      return denied ? [receipt('admitted', record), receipt('stopped', record)] : [receipt('stopped', record)];
+      const byAnswer = record.terminalReason === 'approval_denied' || record.terminalReason === 'completed';
+      return byAnswer && record.resume === undefined && answered
+        ? [receipt('admitted', record), receipt('stopped', record)]
+        : [receipt('stopped', record)];
     }
   }
 }
@@ -62,6 +64,7 @@ const FACTS: Record<Exclude<ReceiptKind, 'started'>, (record: ContinuationRecord
         suspensionDigest: record.suspension.digest,
         revision: record.revision,
         answer: answer && winnerOf(answer),
+        ...(answer?.calls && { calls: decidedOn(record, answer.calls) }),
       },
     };
   },
@@ -88,6 +91,14 @@ const FACTS: Record<Exclude<ReceiptKind, 'started'>, (record: ContinuationRecord
 
 function asked({ suspension, waitFor, bounds }: ContinuationRecord): Record<string, unknown> {
   return { suspensionId: suspension.id, suspensionDigest: suspension.digest, waitFor, expiresAt: bounds.expiresAt };
+}
+
+/** What was decided about each call, with the digest of what was shown. */
+function decidedOn({ suspension }: ContinuationRecord, calls: readonly CallVerdict[]): Array<Record<string, unknown>> {
+  return calls.map((call) => {
+    const shown = suspension.pending.find(({ id }) => id === call.id);
+    return { ...call, name: shown?.name, argumentsDigest: shown?.argumentsDigest };
+  });
 }
 
 /** How a settled turn left the continuation: its outcome, or that it asks again. */

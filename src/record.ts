@@ -1,5 +1,5 @@
 /** The record itself: how it is read, and how a new revision of it is made. Pure; what may happen is decided elsewhere. */
-import type { Step } from './events.ts';
+import type { Step, Stopped } from './events.ts';
 import type {
   Answer,
   Bounds,
@@ -115,6 +115,18 @@ export function deliveryAtEnd(reason: TerminalReason): FinalDeliveryStatus {
   }
 }
 
+/** What a stop leaves in the record that it ends. */
+export function stopFields(
+  record: ContinuationRecord,
+  event: Pick<Stopped, 'metadata' | 'supersededBy' | 'error'>,
+): Partial<TerminalRecord> {
+  return {
+    ...(event.metadata && { metadata: { ...record.metadata, ...event.metadata } }),
+    ...(event.supersededBy && { supersededBy: event.supersededBy }),
+    ...(event.error && { error: event.error }),
+  };
+}
+
 /* Reading records */
 
 export function isTerminal(record: ContinuationRecord): record is TerminalRecord {
@@ -127,7 +139,7 @@ export function resolution(record: ContinuationRecord): Answer | undefined {
 }
 
 /** An answer as others are told about it: without what it said. */
-export function winnerOf({ input, metadata, ...winner }: Answer): Winner {
+export function winnerOf({ input, calls, permissions, metadata, ...winner }: Answer): Winner {
   return winner;
 }
 

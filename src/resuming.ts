@@ -1,11 +1,12 @@
 /** `resume` and `resumeBySession`: from what a caller says to what came of it. */
 import { type Answered, type AnsweringDeps, answer } from './answering.ts';
 import { type Caller, notFound } from './caller.ts';
+import { contentOf } from './content.ts';
 import { step } from './continuation.ts';
 import { canonicalJson } from './digest.ts';
 import { ContinuationError } from './errors.ts';
 import { MAX_INPUT_BYTES, utf8Length } from './json.ts';
-import { contentDigest, type SignedMessage, senderOf, updateIdOf, withoutBulk } from './message.ts';
+import { answeredEvent, contentDigest, type SignedMessage, senderOf, updateIdOf, withoutBulk } from './message.ts';
 import { parseInput } from './parse.ts';
 import type { Stored } from './ports.ts';
 import { acceptedOf, type Given, isFinished, isSettled, waitForRow } from './progress.ts';
@@ -19,8 +20,8 @@ import {
   ResumeInput,
   type Winner,
 } from './schema.ts';
-import { contentOf } from './suspend.ts';
 import { traceOf } from './trace.ts';
+import { statedVerdicts } from './verdicts.ts';
 
 export interface ResumeOptions {
   /** `accepted` (default), `settled`: its turn has ended, `finished`: nothing more happens because of it. */
@@ -149,7 +150,9 @@ async function sign(
   if (utf8Length(text) <= inlineInputBytes) return stamp(message);
   const content = contentOf(Buffer.from(text), 'application/json');
   await store.putContents(record.scope, record.id, [content]);
-  return stamp({ ...message, trigger: withoutBulk(message.trigger), inputRef: content.ref });
+  const verdicts = statedVerdicts(message.trigger);
+  const head = { ...message, trigger: withoutBulk(message.trigger), ...(verdicts.length > 0 && { verdicts }) };
+  return stamp({ ...head, inputRef: content.ref });
 }
 
 /** What `until` asks for, once the row shows it. */
@@ -193,9 +196,7 @@ async function completed(
 
 /** A stored answer that was not applied: another one won its suspension, or it ended before (C1). */
 function tooLate(record: ContinuationRecord, message: SignedMessage, { suspensionId }: Given): Refused {
-  const at = new Date().toISOString();
-  const answer = senderOf(message, at);
-  const result = step(record, { type: 'answered', at, message: { ...message, suspensionId }, answer });
+  const result = step(record, answeredEvent({ ...message, suspensionId }, new Date().toISOString()));
   if (!result.ok && result.refusal) return { ok: false, refusal: result.refusal };
   throw new ContinuationError('record_malformed', `${record.id} has passed an answer without a winner.`);
 }

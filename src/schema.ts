@@ -4,17 +4,27 @@
  */
 
 export {
+  CallDecision,
+  CallOutcome,
+  CallVerdict,
+  MAX_PENDING_CALLS,
+  PendingCall,
+  type StatedVerdict,
+} from './schema/calls.ts';
+export {
   type CreateContinuationInput,
   CreateInput,
   type ExtendContinuationInput,
   ExtendInput,
+  type ReconcileContinuationInput,
+  ReconcileInput,
   type ResumeContinuationInput,
   ResumeInput,
   type StopContinuationInput,
   StopInput,
 } from './schema/input.ts';
-export { Message, ResumeTrigger, Stamp, Trigger, WaitCondition, WaitType } from './schema/message.ts';
-export { ContentRef, ContinuationId, Instant, MAX_METADATA_BYTES, Scope } from './schema/primitives.ts';
+export { Message, Permission, ResumeTrigger, Stamp, Trigger, WaitCondition, WaitType } from './schema/message.ts';
+export { ContentRef, ContinuationId, Digest, Instant, MAX_METADATA_BYTES, Scope } from './schema/primitives.ts';
 export {
   Answer,
   type Cause,
@@ -22,8 +32,8 @@ export {
   type ContinuationStatus,
   type FinalDeliveryStatus,
   MAX_RECORD_BYTES,
-  PendingCall,
   type PendingRecord,
+  Reconciliation,
   type Resume,
   type ResumingRecord,
   TerminalReason,
@@ -33,6 +43,7 @@ export {
 } from './schema/record.ts';
 export { type Refusal, RefusalCode, type Refused } from './schema/refusal.ts';
 export {
+  type AskedCall,
   DeliveryResult,
   HarnessResult,
   type HarnessResultInput,

@@ -1,14 +1,15 @@
 /** Turns a resumable result into the description of a pause: wait condition, question, digests, and the content to store. */
 import { isUtf8 } from 'node:buffer';
-import { digestBytes, digestJson, digestText } from './digest.ts';
+import { askedCalls, pendingCalls, whyNotOnePause } from './asked-calls.ts';
+import { type Content, contentOf, JSON_TYPE, MAX_INLINE_TEXT_BYTES } from './content.ts';
+import { digestJson } from './digest.ts';
 import type { NewSuspension } from './events.ts';
 import { newSuspensionId, newWakeUpId } from './ids.ts';
 import type { Json, JsonObject } from './json.ts';
-import { formatPath, jsonFault, textFault, unicodeFault } from './json.ts';
+import { jsonFault, textFault } from './json.ts';
 import {
-  type ContentRef,
   isExactState,
-  PendingCall,
+  type PendingCall,
   type Refused,
   type ResumableOutcome,
   type ResumableResult,
@@ -16,19 +17,11 @@ import {
 } from './schema.ts';
 import { deriveWait } from './wait.ts';
 
-/** Bytes to store and the reference by which they are found again. */
-export interface Content {
-  readonly ref: ContentRef;
-  readonly bytes: Uint8Array;
-}
 export interface Pause {
   readonly asked: NewSuspension;
   readonly contents: readonly Content[];
 }
 
-/** Texts above this many UTF-8 bytes are kept by reference. */
-const MAX_INLINE_TEXT_BYTES = 4096;
-const JSON_TYPE = 'application/json';
 const CONTINUATION_TYPE = {
   needs_clarification: 'clarification',
   awaiting_approval: 'approval',
@@ -52,6 +45,9 @@ export function describePause(
   const state = contentOfState(continuation.state);
   const values = jsonOf(state);
   if (values instanceof SyntaxError) return invalidState('', `must be JSON, as its media type says: ${values.message}`);
+  const calls = askedCalls(continuation.pending, objectAt(values, 'request'));
+  if (!calls.ok) return calls;
+  const suspensionId = newSuspensionId();
   const wait = deriveWait(
     result.outcome,
     [
@@ -60,14 +56,14 @@ export function describePause(
       { path: 'harnessResult.metadata', values: result.metadata },
       { path: 'metadata', values: turn.metadata },
     ],
-    newWakeUpId(),
+    { calls: calls.asked, suspensionId, wakeUpId: newWakeUpId() },
   );
   if (!wait.ok) return wait;
+  const refused = whyNotOnePause(calls, wait.waitFor);
+  if (refused) return refused;
 
   const contents = [state];
-  const pending = pendingCalls(values, contents);
-  const unusable = whyUnusable(pending, values);
-  if (unusable) return unusable;
+  const pending = pendingCalls(calls.asked, contents);
   const question = questionOf(values, result, pending, wait.waitFor);
   const asked: NewSuspension = {
     ok: true,
@@ -75,7 +71,7 @@ export function describePause(
     stopReason: result.stopReason ?? STOP_REASON[result.outcome],
     continuation: payloadOf(result, turn),
     suspension: {
-      id: newSuspensionId(),
+      id: suspensionId,
       ...inlineOrReference(question, contents),
       pending,
       state: state.ref,
@@ -115,10 +111,6 @@ function invalidState(path: string, message: string): Refused {
   return { ok: false, refusal: { code: 'invalid_input', path: `harnessResult.continuation.state${path}`, message } };
 }
 
-export function contentOf(bytes: Uint8Array, mediaType: string): Content {
-  return { bytes, ref: { digest: digestBytes(bytes), bytes: bytes.byteLength, mediaType } };
-}
-
 /** The state exactly as it was given; a JSON value as its encoding. */
 function contentOfState(state: ResumableResult['continuation']['state']): Content {
   if (isExactState(state)) {
@@ -149,32 +141,10 @@ function jsonOf(state: Content): Json | undefined | SyntaxError {
   }
 }
 
-/** The call that an approval is about, where the state names it (002 `state.request`). */
-function pendingCalls(values: Json | undefined, contents: Content[]): PendingCall[] {
-  const request = objectAt(values, 'request');
-  const { id, name, arguments: given } = request ?? {};
-  if (typeof id !== 'string' || typeof name !== 'string' || given === undefined || !id || !name) return [];
-  const text = typeof given === 'string' ? given : JSON.stringify(given);
-  const call = { id, name, argumentsDigest: digestText(text) };
-  if (!textFault(text) && Buffer.byteLength(text) <= MAX_INLINE_TEXT_BYTES) return [{ ...call, arguments: text }];
-  const content = contentOf(Buffer.from(text), JSON_TYPE);
-  contents.push(content);
-  return [{ ...call, arguments: content.ref }];
-}
-
-/** A call has to be stored, and shown as the model wrote it. */
-function whyUnusable(pending: PendingCall[], values: Json | undefined): Refused | undefined {
-  const given = objectAt(values, 'request')?.arguments;
-  const unreadable = typeof given === 'string' ? unicodeFault(given) : undefined;
-  if (unreadable) return invalidState('.request.arguments', unreadable);
-  const issue = pending.flatMap((call) => PendingCall.safeParse(call).error?.issues ?? [])[0];
-  return issue && invalidState(`.request.${formatPath(issue.path)}`, issue.message);
-}
-
 function questionOf(
   values: Json | undefined,
   result: ResumableResult,
-  pending: PendingCall[],
+  pending: readonly PendingCall[],
   waitFor: WaitCondition,
 ): string {
   const asked = objectAt({ values: values ?? null }, 'values')?.question;

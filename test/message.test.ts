@@ -4,18 +4,11 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { contentOf } from '../src/content.ts';
 import { canonicalJson, digestJson } from '../src/digest.ts';
-import {
-  BULK,
-  contentDigest,
-  readMessage,
-  type SignedMessage,
-  senderOf,
-  WAIT_TYPES,
-  withoutBulk,
-} from '../src/message.ts';
+import { contentDigest, readMessage, type SignedMessage, senderOf, withoutBulk } from '../src/message.ts';
+import { BULK, WAIT_TYPES } from '../src/message-shape.ts';
 import { Message, Stamp, Trigger, type WaitType } from '../src/schema.ts';
-import { contentOf } from '../src/suspend.ts';
 
 /* Messages: right ones, and ones with something wrong in them */
 
@@ -78,6 +71,21 @@ const attachment = some({ id, type: id, name: text, url: text, metadata: object 
 const userMessage = some({ id, text, receivedAt: instant, attachments: fc.array(attachment, { maxLength: 2 }) }, [
   'text',
 ]);
+const digest = fc.constantFrom(digestJson('a'), digestJson('b'), 'sha256:', `${digestJson('a')}\n`, 'SHA256:00');
+const decided = some(
+  {
+    callId: id,
+    argumentsDigest: digest,
+    decision: fc.constantFrom('approved', 'denied', 'maybe'),
+    arguments: text,
+    reason: text,
+  },
+  ['callId', 'decision'],
+);
+const cameOut = some({ callId: id, argumentsDigest: digest, result: json, error: text, execute: fc.boolean() }, [
+  'callId',
+]);
+const calls = (call: fc.Arbitrary<unknown>) => fc.array(call, { maxLength: 33, size: 'small' });
 const TRIGGER: Record<WaitType, fc.Arbitrary<Record<string, unknown>>> = {
   user_reply: some({ message: userMessage, correlationKey: id, receivedAt: instant }, ['message']),
   approval_resolution: some(
@@ -85,12 +93,16 @@ const TRIGGER: Record<WaitType, fc.Arbitrary<Record<string, unknown>>> = {
       approvalId: id,
       decision: fc.constantFrom('approved', 'denied', 'maybe'),
       reason: text,
+      arguments: text,
+      calls: calls(decided),
       resolvedAt: instant,
       metadata: object,
     },
-    ['approvalId', 'decision'],
+    ['approvalId'],
   ),
-  external_result: some({ operationId: id, payload: json, resolvedAt: instant }, ['operationId']),
+  external_result: some({ operationId: id, payload: json, calls: calls(cameOut), resolvedAt: instant }, [
+    'operationId',
+  ]),
   agent_reply: some(
     {
       replyWith: id,
@@ -104,7 +116,6 @@ const TRIGGER: Record<WaitType, fc.Arbitrary<Record<string, unknown>>> = {
 const trigger = fc.oneof(
   ...WAIT_TYPES.map((type) => TRIGGER[type].map((fields): Record<string, unknown> => ({ type, ...fields }))),
 );
-const digest = fc.constantFrom(digestJson('a'), digestJson('b'), 'sha256:', `${digestJson('a')}\n`, 'SHA256:00');
 const message = some({ messageId: id, suspensionId: id, suspensionDigest: digest, trigger, metadata: object }, [
   'trigger',
 ]);

@@ -1,10 +1,10 @@
 /** Rows of continuations on a real PostgreSQL: create, guarded writes, reads by scope, pages, contents, receipts. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { contentOf } from '../src/content.ts';
 import { canonicalJson } from '../src/digest.ts';
 import { isContinuationError } from '../src/errors.ts';
 import { newContinuationId } from '../src/ids.ts';
 import { decisionReceipts, receipt } from '../src/receipts.ts';
-import { contentOf } from '../src/suspend.ts';
 import { HOUR, later, MINUTE, NOON } from './support/builders.ts';
 import { createTestDatabase, query, type TestDatabase } from './support/database.ts';
 import {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { type Content, contentOf } from '../src/content.ts';
 import { digestJson, digestText } from '../src/digest.ts';
 import { firstRecord } from '../src/first-record.ts';
 import type { JsonObject } from '../src/json.ts';
@@ -10,7 +11,7 @@ import {
   type ResumableOutcome,
   type ResumableResult,
 } from '../src/schema.ts';
-import { type Content, contentOf, describePause, type Pause, stateOf } from '../src/suspend.ts';
+import { describePause, type Pause, stateOf } from '../src/suspend.ts';
 import { CONTINUATION, NOON } from './support/builders.ts';
 
 const TURN = { turnId: 'turn_1', at: NOON };

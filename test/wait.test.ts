@@ -8,7 +8,7 @@ const derive = (outcome: ResumableOutcome, ...values: Array<Json | undefined>) =
   deriveWait(
     outcome,
     values.map((value, place) => ({ path: PLACES[place]!, values: value })),
-    'wake_minted',
+    { calls: [], suspensionId: 'sus_minted', wakeUpId: 'wake_minted' },
   );
 const waitOf = (...given: Parameters<typeof derive>): WaitCondition => {
   const result = derive(...given);

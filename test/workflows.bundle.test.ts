@@ -94,8 +94,8 @@ describe('the workflow bundle', () => {
   test('holds zod as soon as a workflow-safe module imports a schema: the check above would see it', async () => {
     const planted = {
       file: 'src/message.ts',
-      from: "import type { ContentRef, Message, Stamp, WaitType } from './schema.ts';",
-      to: "import { Message as planted } from './schema.ts';\nimport type { ContentRef, Message, Stamp, WaitType } from './schema.ts';\nexport const kept = planted;",
+      from: "import type { ContentRef, Message, Stamp, StatedVerdict, WaitType } from './schema.ts';",
+      to: "import { Message as planted } from './schema.ts';\nimport type { ContentRef, Message, Stamp, StatedVerdict, WaitType } from './schema.ts';\nexport const kept = planted;",
     };
     const { code } = await bundleMutated(planted);
     expect(modulesOf(code).filter((name) => name.includes('/zod/'))).not.toEqual([]);

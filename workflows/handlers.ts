@@ -2,7 +2,7 @@
 import { CancellationScope, condition, log, setDefaultSignalHandler, setHandler } from '@temporalio/workflow';
 import { step } from '../src/continuation.ts';
 import type { ContinuationEvent, Step } from '../src/events.ts';
-import { WAIT_TYPES } from '../src/message.ts';
+import { WAIT_TYPES } from '../src/message-shape.ts';
 import { winnerOf } from '../src/record.ts';
 import type { Answer, ContinuationRecord, Refusal, WaitType } from '../src/schema.ts';
 import { type Life, now } from './life.ts';

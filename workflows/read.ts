@@ -3,7 +3,7 @@ import { ApplicationFailure, currentUpdateInfo } from '@temporalio/workflow';
 import { next } from '../src/continuation.ts';
 import type { Answered, Extended, Step } from '../src/events.ts';
 import { jsonFault, utf8Length } from '../src/json.ts';
-import { readMessage, senderOf } from '../src/message.ts';
+import { answeredEvent, readMessage } from '../src/message.ts';
 import { STATUS_OF } from '../src/record.ts';
 import type { ContinuationRecord, Refusal, TerminalReason, WaitType } from '../src/schema.ts';
 import { currentDetails } from '../src/summary.ts';
@@ -51,9 +51,7 @@ export function readAnswer(given: unknown, options: ContinuationOptions, signal?
     const why = 'this continuation is answered through the client only';
     return { ok: false, refusal: { code: 'not_authorized', message: why } };
   }
-  const at = now();
-  const answer = senderOf(message.value, at, currentUpdateInfo()?.id);
-  return { ok: true, value: { type: 'answered', at, message: message.value, answer } };
+  return { ok: true, value: answeredEvent(message.value, now(), currentUpdateInfo()?.id) };
 }
 
 /** A stop; its metadata is merged into the record's (002), so it is measured together with that. */

@@ -1,8 +1,8 @@
 /** What callers give to the client. */
 import { z } from 'zod';
 import { Message } from './message.ts';
-import { Instant, id, metadata, Scope } from './primitives.ts';
-import { TerminalReason } from './record.ts';
+import { Digest, Instant, id, metadata, Scope, text } from './primitives.ts';
+import { Reconciliation, TerminalReason } from './record.ts';
 import { HarnessResult } from './result.ts';
 import { Bounds, DeliveryTarget } from './terms.ts';
 
@@ -47,3 +47,27 @@ export type StopContinuationInput = z.input<typeof StopInput>;
 
 export const ExtendInput = z.strictObject({ continuationId: z.string(), expiresAt: Instant });
 export type ExtendContinuationInput = z.input<typeof ExtendInput>;
+
+/** Input of `reconcile`: how an unknown outcome is decided, and on what proof (001 `ResumeClosure`). */
+export const ReconcileInput = z
+  .strictObject({
+    continuationId: z.string(),
+    /** Which execution: `record.resume` while its outcome is unknown. */
+    turnId: id,
+    attempt: z.int().min(1),
+    action: Reconciliation.shape.action,
+    /** With `happened`: what the turn came to. */
+    result: HarnessResult.optional(),
+    issuer: id.optional(),
+    /** Where the proof is kept, and its digest. */
+    proof: z.strictObject({ ref: text.min(1), digest: Digest }),
+    /** When it was seen that this is so, and until when that may be relied on. */
+    observedAt: Instant,
+    expiresAt: Instant.optional(),
+  })
+  .refine((input) => (input.action === 'happened') === (input.result !== undefined), {
+    path: ['result'],
+    message: 'must be given with the action happened, and only with it',
+  });
+export type ReconcileInput = z.infer<typeof ReconcileInput>;
+export type ReconcileContinuationInput = z.input<typeof ReconcileInput>;

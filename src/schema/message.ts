@@ -1,6 +1,11 @@
 /** What ends a pause, and the answers that do. */
 import { z } from 'zod';
+import { CallDecision, CallOutcome, MAX_PENDING_CALLS } from './calls.ts';
 import { Digest, Instant, id, json, jsonObject, metadata, text } from './primitives.ts';
+
+/** What a caller may do: create, answer questions, approve, answer for another agent, operate, read. */
+export const Permission = z.enum(['create', 'answer', 'approve', 'bus', 'operate', 'read']);
+export type Permission = z.infer<typeof Permission>;
 
 export const WaitType = z.enum([
   'user_reply',
@@ -36,6 +41,8 @@ const UserMessage = z.strictObject({
   attachments: z.array(Attachment).optional(),
 });
 
+const calls = <C extends z.ZodType>(call: C) => z.array(call).min(1).max(MAX_PENDING_CALLS).optional();
+
 /** The answer that matches a wait condition (002). Its times are data; only the envelope's `receivedAt` counts (C4). */
 export const Trigger = z.discriminatedUnion('type', [
   z.strictObject({
@@ -44,20 +51,39 @@ export const Trigger = z.discriminatedUnion('type', [
     correlationKey: id.optional(),
     receivedAt: Instant.optional(),
   }),
-  z.strictObject({
-    type: z.literal('approval_resolution'),
-    approvalId: id,
-    decision: z.enum(['approved', 'denied']),
-    reason: text.optional(),
-    resolvedAt: Instant.optional(),
-    metadata: jsonObject.optional(),
-  }),
-  z.strictObject({
-    type: z.literal('external_result'),
-    operationId: id,
-    payload: json.optional(),
-    resolvedAt: Instant.optional(),
-  }),
+  z
+    .strictObject({
+      type: z.literal('approval_resolution'),
+      approvalId: id,
+      /** For the one call that waits, or for the whole question; several calls are decided one by one in `calls`. */
+      decision: z.enum(['approved', 'denied']).optional(),
+      reason: text.optional(),
+      /** An edit of the one approved call: replaces the arguments that the model wrote. */
+      arguments: text.optional(),
+      calls: calls(CallDecision),
+      resolvedAt: Instant.optional(),
+      metadata: jsonObject.optional(),
+    })
+    .refine((one) => (one.decision === undefined) !== (one.calls === undefined), {
+      path: ['decision'],
+      message: 'or calls must be given, and only one of them',
+    })
+    .refine((one) => one.arguments === undefined || one.decision === 'approved', {
+      path: ['arguments'],
+      message: 'belong to an approved call',
+    }),
+  z
+    .strictObject({
+      type: z.literal('external_result'),
+      operationId: id,
+      payload: json.optional(),
+      calls: calls(CallOutcome),
+      resolvedAt: Instant.optional(),
+    })
+    .refine((one) => one.payload === undefined || one.calls === undefined, {
+      path: ['payload'],
+      message: 'and calls exclude each other',
+    }),
   z.strictObject({
     type: z.literal('agent_reply'),
     replyWith: id,
@@ -88,6 +114,8 @@ export const Stamp = z.strictObject({
   verified: z.boolean(),
   channel: id,
   receivedAt: Instant,
+  /** What its sender was allowed to do then; asked again when the turn starts. */
+  permissions: z.array(Permission).optional(),
   /** Identity of a message without an id, the same for its update and its signal. */
   updateId: id,
 });

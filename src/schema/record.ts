@@ -1,6 +1,7 @@
 /** The durable record of one continuation. */
 import { z } from 'zod';
-import { ResumeTrigger, WaitCondition, WaitType } from './message.ts';
+import { CallVerdict, MAX_PENDING_CALLS, PendingCall } from './calls.ts';
+import { Permission, ResumeTrigger, WaitCondition, WaitType } from './message.ts';
 import { ContentRef, ContinuationId, Digest, Instant, id, jsonObject, metadata, Scope, text } from './primitives.ts';
 import { HarnessContinuationFields, Outcome } from './result.ts';
 import { Bounds, DeliveryTarget } from './terms.ts';
@@ -9,22 +10,12 @@ const SCHEMA_VERSION = 1;
 /** Largest record, encoded (C12). */
 export const MAX_RECORD_BYTES = 64 * 1024;
 
-/** A model's tool call that waits for a decision; `arguments` is the model's text, verbatim. */
-export const PendingCall = z.strictObject({
-  id,
-  name: id,
-  arguments: z.union([text, ContentRef]),
-  argumentsDigest: Digest,
-  replyWith: id.optional(),
-});
-export type PendingCall = z.infer<typeof PendingCall>;
-
 const Suspension = z.strictObject({
   id,
   question: text,
   /** The whole question, when it is longer than what `question` holds. */
   questionRef: ContentRef.optional(),
-  pending: z.array(PendingCall),
+  pending: z.array(PendingCall).max(MAX_PENDING_CALLS),
   state: ContentRef,
   digest: Digest,
   createdAt: Instant,
@@ -32,7 +23,7 @@ const Suspension = z.strictObject({
 
 const AnswerInput = z.union([z.strictObject({ trigger: ResumeTrigger }), z.strictObject({ ref: ContentRef })]);
 
-/** One accepted answer: who decided what, when and by which channel (C1). Only the last one keeps its `input`. */
+/** One accepted answer: who decided what, when and by which channel (C1). Only the last one keeps what it said. */
 export const Answer = z.strictObject({
   messageId: id,
   contentDigest: Digest,
@@ -45,11 +36,15 @@ export const Answer = z.strictObject({
   receivedAt: Instant,
   acceptedAt: Instant,
   input: AnswerInput.optional(),
+  /** What was decided about each pending call. */
+  calls: z.array(CallVerdict).optional(),
+  /** What the sender was allowed to do. */
+  permissions: z.array(Permission).optional(),
   metadata: metadata.optional(),
 });
 export type Answer = z.infer<typeof Answer>;
 /** An answer as others are told about it. */
-export type Winner = Omit<Answer, 'input' | 'metadata'>;
+export type Winner = Omit<Answer, 'input' | 'calls' | 'permissions' | 'metadata'>;
 
 const finalDelivery = z.enum([
   'not_applicable',
@@ -78,8 +73,27 @@ export const Uncertain = z.strictObject({
   cause: z.enum(['lost', 'unknown', 'exhausted']),
   at: Instant,
   message: text,
+  /** Who ran it, and when that was last heard of. */
+  worker: text.optional(),
+  lastHeartbeatAt: Instant.optional(),
 });
 export type Uncertain = z.infer<typeof Uncertain>;
+/** How an operator decided an unknown outcome, on what proof (001 `ResumeClosure`). */
+export const Reconciliation = z.strictObject({
+  action: z.enum(['happened', 'did_not_happen', 'close_incomplete']),
+  /** Digest of the whole request: the same again is a repeat. */
+  requestDigest: Digest,
+  actor: id,
+  verified: z.boolean(),
+  channel: id,
+  issuer: id.optional(),
+  proof: z.strictObject({ ref: text, digest: Digest }),
+  observedAt: Instant,
+  expiresAt: Instant.optional(),
+  at: Instant,
+});
+export type Reconciliation = z.infer<typeof Reconciliation>;
+
 const Resume = z.strictObject({
   turnId: id,
   attempt: z.int().min(1),
@@ -88,6 +102,8 @@ const Resume = z.strictObject({
   outcome: z.enum(['completed', 'failed']).optional(),
   /** The turn's outcome is unknown: a question to an operator (C8). */
   uncertain: Uncertain.optional(),
+  /** How its last unknown outcome was decided. */
+  reconciled: Reconciliation.optional(),
   error: Cause.optional(),
 });
 export type Resume = z.infer<typeof Resume>;

@@ -1,7 +1,9 @@
 /** How a bounded turn ended, and what became of its follow-up (002 `HarnessResult`, `ContinuationDeliveryResult`). */
 import { z } from 'zod';
 import { type Fault, jsonFault, unicodeFault } from '../json.ts';
-import { Instant, id, jsonObject, mediaType, metadata, storable, text } from './primitives.ts';
+import { MAX_PENDING_CALLS } from './calls.ts';
+import { WaitType } from './message.ts';
+import { Instant, id, json, jsonObject, mediaType, metadata, storable, text } from './primitives.ts';
 
 export const Outcome = z.enum(['needs_clarification', 'awaiting_approval', 'deferred']);
 export type ResumableOutcome = z.infer<typeof Outcome>;
@@ -39,6 +41,17 @@ const State = z.unknown().superRefine((state, context) => {
   if (fault) context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message });
 });
 
+/** A tool call that the turn stopped for; `arguments` is the model's text, verbatim, or a JSON value. */
+const AskedCall = z.strictObject({
+  id,
+  name: id,
+  arguments: json,
+  /** What it waits for; all calls of one pause wait for the same. */
+  reason: WaitType.optional(),
+  replyWith: id.optional(),
+});
+export type AskedCall = z.infer<typeof AskedCall>;
+
 const assistantMessage = z.strictObject({ text, format: id.optional() });
 const resultBase = {
   /** Given back as it came; our id of a resumed turn is the one it was run with. */
@@ -56,6 +69,8 @@ const resumable = <O extends string>(outcome: O) =>
     outcome: z.literal(outcome),
     continuation: z.object({
       ...z.object(HarnessContinuationFields).partial().shape,
+      /** The calls that wait, in the model's order; default: the one of `state.request` (002). */
+      pending: z.array(AskedCall).max(MAX_PENDING_CALLS).optional(),
       state: State,
     }),
   });

@@ -1,5 +1,5 @@
 /** What goes into SQL functions. */
-import type { Content } from '../suspend.ts';
+import type { Content } from '../content.ts';
 
 /** A JSON value for a parameter that is cast to jsonb. */
 export function json(value: object | undefined): string | null {

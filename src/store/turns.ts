@@ -1,9 +1,9 @@
 /** How a turn runs and ends; the decisions are made in `sql/turns.ts`, under the lock of the continuation's row (C6). */
 import { sql } from 'kysely';
+import type { Content } from '../content.ts';
 import { ContinuationError } from '../errors.ts';
 import type { BeginTurn, Begun, Closed, CloseTurn, Ended, EndTurn, Grant, Turns } from '../ports.ts';
 import type { ContentRef, ResumingRecord } from '../schema.ts';
-import type { Content } from '../suspend.ts';
 import { arrays, json } from './parameters.ts';
 import { type StoredRow, within } from './records.ts';
 import type { Connection } from './retry.ts';

@@ -3,7 +3,7 @@
  * an unknown outcome is shown and never guessed (C8), and what was committed stands (C6).
  */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ContinuationClient, ContinuationRecord } from '../../src/index.ts';
 import { isTerminal } from '../../src/record.ts';
 import { reply } from '../support/builders.ts';

@@ -7,6 +7,7 @@ import type {
   ContentRef,
   ContinuationRecord,
   Message,
+  PendingCall,
   PendingRecord,
   Refusal,
   ResumableOutcome,
@@ -16,6 +17,7 @@ import type {
   WaitCondition,
   Winner,
 } from '../../src/schema.ts';
+import { statedVerdicts } from '../../src/verdicts.ts';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
@@ -52,7 +54,7 @@ function outcomeOf(waitFor: WaitCondition): ResumableOutcome {
 }
 
 /** A pause as `describePause` describes it. */
-function asked(waitFor: WaitCondition, suspensionId = 'sus_1', at = NOON): NewSuspension {
+function asked(waitFor: WaitCondition, suspensionId = 'sus_1', at = NOON, pending: PendingCall[] = []): NewSuspension {
   const question = `${suspensionId}?`;
   return {
     ok: true,
@@ -73,23 +75,29 @@ function asked(waitFor: WaitCondition, suspensionId = 'sus_1', at = NOON): NewSu
     suspension: {
       id: suspensionId,
       question,
-      pending: [],
+      pending,
       state: ref(`{"of":"${suspensionId}"}`),
-      digest: digestJson({ question, waitFor, pending: [] }),
+      digest: digestJson({ question, waitFor, pending }),
       createdAt: at,
     },
   };
 }
 
+/** A call that waits, with its arguments as the model wrote them. */
+export function call(id: string, text = '{"amount":40}', name = 'refund'): PendingCall {
+  return { id, name, arguments: text, argumentsDigest: digestText(text) };
+}
+
 export interface First {
   waitFor?: WaitCondition;
+  pending?: PendingCall[];
   bounds?: FirstRecordInput['bounds'];
   delivery?: FirstRecordInput['delivery'];
   metadata?: PendingRecord['metadata'];
   at?: string;
 }
 
-export function firstStep({ waitFor = REPLY, bounds = {}, delivery, metadata, at = NOON }: First = {}): Step {
+export function firstStep({ waitFor = REPLY, pending, bounds = {}, delivery, metadata, at = NOON }: First = {}): Step {
   return firstRecord(
     {
       identity: {
@@ -103,7 +111,7 @@ export function firstStep({ waitFor = REPLY, bounds = {}, delivery, metadata, at
       outcome: outcomeOf(waitFor),
       delivery: delivery ?? { status: 'pending_delivery', target: { surfaceIds: ['chat_1'] } },
       bounds,
-      asked: asked(waitFor, 'sus_1', at),
+      asked: asked(waitFor, 'sus_1', at, pending),
     },
     at,
   );
@@ -171,6 +179,7 @@ export function answered(trigger: Trigger, given: Given = {}): Answered {
     at,
     message,
     answer: sender({ messageId: message.messageId ?? 'm_1', subject, channel, receivedAt, message }),
+    verdicts: statedVerdicts(trigger),
   };
 }
 

@@ -99,6 +99,7 @@ export function answered(
       type: 'answered',
       at,
       message,
+      verdicts: [],
       answer: {
         messageId: message.messageId,
         contentDigest: digestJson(message),

@@ -1,0 +1,118 @@
+/** What was decided about the calls of a pause, as the harness gets it: what was seen is what runs. */
+import { digestText } from './digest.ts';
+import { ContinuationError } from './errors.ts';
+import type { Json } from './json.ts';
+import { resolution } from './record.ts';
+import type { CallVerdict, PendingCall, ResumeTrigger, ResumingRecord } from './schema.ts';
+import { statedVerdicts } from './verdicts.ts';
+
+/** One call that waited, and what became of it. */
+export interface DecidedCall {
+  readonly id: string;
+  readonly name: string;
+  /** The text to run with: the model's, verbatim, or what replaces it. */
+  readonly arguments: string;
+  readonly argumentsDigest: string;
+  /** `result` and `error` are final; `approved` and `execute` ask for the call to be run, `denied` for it not to be. */
+  readonly decision: CallVerdict['decision'];
+  /** The arguments are not those that the model wrote. */
+  readonly edited: boolean;
+  /** Words for the model: why it was denied, or what went wrong. */
+  readonly reason?: string;
+  readonly result?: Json;
+}
+
+/**
+ * For a tool runner, right before the effect: throws `decision_mismatch` unless `call` was approved with exactly this tool and
+ * these arguments.
+ */
+export function verifyDecision(call: DecidedCall, about: { name: string; arguments: string }): void {
+  const runs = call.decision === 'approved' || call.decision === 'execute';
+  if (runs && call.name === about.name && call.argumentsDigest === digestText(about.arguments)) return;
+  const why = runs ? 'was approved with another tool or other arguments' : `was not approved: ${call.decision}`;
+  throw new ContinuationError('decision_mismatch', `Call ${call.id} ${why}. Do not run it.`);
+}
+
+/**
+ * The calls of the pause with what `trigger` decides about them, in the model's order; `textOf` reads arguments that are not in
+ * the record. Throws `record_malformed` when what is stored is not what was decided on.
+ */
+export async function decidedCalls(
+  record: ResumingRecord,
+  trigger: ResumeTrigger,
+  textOf: (call: PendingCall) => Promise<string>,
+): Promise<DecidedCall[]> {
+  const verdicts = resolution(record)?.calls;
+  if (verdicts && trigger.type !== 'no_answer') checkVerdicts(record, verdicts, trigger);
+  return Promise.all(
+    record.suspension.pending.map(async (call) => {
+      const text = await textOf(call);
+      if (digestText(text) !== call.argumentsDigest) throw malformed(record, `the arguments of call ${call.id}`);
+      const { edited, ...became } = becameOf(call, trigger);
+      const runs = edited ?? text;
+      const argumentsDigest = edited === undefined ? call.argumentsDigest : digestText(edited);
+      return {
+        id: call.id,
+        name: call.name,
+        arguments: runs,
+        argumentsDigest,
+        edited: edited !== undefined,
+        ...became,
+      };
+    }),
+  );
+}
+
+/** The whole answer says what its summary says, by which it was accepted. */
+function checkVerdicts(
+  record: ResumingRecord,
+  kept: readonly CallVerdict[],
+  trigger: Exclude<ResumeTrigger, { type: 'no_answer' }>,
+) {
+  const stated = statedVerdicts(trigger);
+  for (const { id, decision, editedDigest } of kept) {
+    const verdict = stated.find((one) => (one.id ?? id) === id);
+    if (verdict?.decision !== decision || verdict.editedDigest !== editedDigest)
+      throw malformed(record, `the decision about call ${id}`);
+  }
+}
+
+function malformed(record: ResumingRecord, what: string): ContinuationError {
+  return new ContinuationError('record_malformed', `${what} of ${record.id} is not what was accepted.`);
+}
+
+type Became = Pick<DecidedCall, 'decision' | 'reason' | 'result'> & { edited?: string | undefined };
+
+function becameOf({ id }: PendingCall, trigger: ResumeTrigger): Became {
+  switch (trigger.type) {
+    case 'approval_resolution': {
+      const { decision, reason, arguments: edited } = trigger;
+      const own = trigger.calls?.find(({ callId }) => callId === id);
+      if (!own) return decision === 'denied' ? denied(reason) : { decision: 'approved', edited };
+      return own.decision === 'denied' ? denied(own.reason ?? reason) : { decision: 'approved', edited: own.arguments };
+    }
+    case 'external_result': {
+      const own = trigger.calls?.find(({ callId }) => callId === id);
+      if (!own) return { decision: 'result', result: trigger.payload ?? null };
+      if ('execute' in own) return { decision: 'execute' };
+      return 'error' in own ? { decision: 'error', reason: own.error } : { decision: 'result', result: own.result };
+    }
+    case 'user_reply':
+      return { decision: 'result', result: trigger.message.text };
+    case 'agent_reply': {
+      const content = trigger.content ?? null;
+      if (trigger.performative === 'inform') return { decision: 'result', result: content };
+      return { decision: 'error', reason: `the other agent answered ${trigger.performative}`, result: content };
+    }
+    case 'scheduled_wake':
+      return { decision: 'result', result: { firedAt: trigger.firedAt ?? null } };
+    case 'no_answer':
+      return { decision: 'error', reason: 'no answer in time' };
+    default:
+      return trigger satisfies never;
+  }
+}
+
+function denied(reason: string | undefined): Became {
+  return { decision: 'denied', ...(reason !== undefined && { reason }) };
+}
