@@ -1,5 +1,6 @@
 /** What the workflows ask of the world. Node-free: the workflow bundle sees only these types. */
-import type { Cause, ContinuationRecord, TerminalReason } from '../src/schema.ts';
+import type { Cause, ContinuationRecord, ResumingRecord, TerminalReason } from '../src/schema.ts';
+import type { ReconcileRequest } from '../workflows/messages.ts';
 
 /** What an activity committed: the workflow adopts the record verbatim and never recomputes it. */
 export interface Committed {
@@ -21,11 +22,19 @@ export interface CloseTurnInput extends RecordAt {
   readonly onlyIfNotStarted?: boolean;
 }
 
+export interface ReconcileTurnInput extends ReconcileRequest {
+  readonly record: ResumingRecord;
+  /** The workflow's clock when it asked, ISO. */
+  readonly now: string;
+}
+
 export interface Activities {
   /** Runs the resumed turn at most once to a recorded end. */
   runTurn(input: RecordAt): Promise<Committed>;
   /** Ends the turn under its lock, or returns how it had ended. `started`: it runs and was left alone. */
   closeTurn(input: CloseTurnInput): Promise<Committed & { readonly started?: true }>;
+  /** Carries out an operator's decision about an unknown outcome, or returns what had been decided. */
+  reconcile(input: ReconcileTurnInput): Promise<Committed>;
   /** Delivers or truthfully suppresses the follow-up. */
   deliver(input: RecordAt): Promise<Committed>;
   /** Makes a question or its new deadline visible; a new question is brought to whoever must answer. */

@@ -1,4 +1,5 @@
 import type { ContinuationError } from '../src/errors.ts';
+import type { Policy } from '../src/policy.ts';
 import type { Delivery, Harness, Store, Trace } from '../src/ports.ts';
 
 /** What the activities of one worker work with. */
@@ -6,6 +7,8 @@ export interface ActivityDeps {
   readonly store: Store;
   /** The harness of an assistant; a worker that has none answers with `invalid_configuration`. */
   readonly harnessFor: (assistantId: string) => Harness | ContinuationError;
+  /** Asked again when a turn starts. */
+  readonly policy: Policy;
   readonly delivery?: Delivery | undefined;
   readonly trace?: Trace | undefined;
   /** Who runs the turns, as kept with the turn. */

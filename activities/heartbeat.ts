@@ -5,10 +5,16 @@ export async function whileHeartbeating<T>(work: () => Promise<T>): Promise<T> {
   const context = Context.current();
   const timeoutMs = context.info.heartbeatTimeoutMs ?? 10_000;
   // The server counts from the start, so what is over before the first beat costs no round trip.
-  const timer = setInterval(() => context.heartbeat(), Math.max(50, timeoutMs / 4));
+  const timer = setInterval(() => context.heartbeat(new Date().toISOString()), Math.max(50, timeoutMs / 4));
   try {
     return await work();
   } finally {
     clearInterval(timer);
   }
+}
+
+/** When the execution before this one was last heard of, ISO; undefined when it never said so. */
+export function lastHeartbeat(): string | undefined {
+  const { heartbeatDetails } = Context.current().info;
+  return typeof heartbeatDetails === 'string' ? heartbeatDetails : undefined;
 }

@@ -7,6 +7,7 @@ import type { ActivityDeps } from './deps.ts';
 import { createMaintain, type MaintenanceOptions } from './maintain.ts';
 import { createOpen } from './open.ts';
 import { createProject } from './project.ts';
+import { createReconcile } from './reconcile.ts';
 import { createRunTurn } from './run-turn.ts';
 
 export function createActivities(
@@ -16,6 +17,7 @@ export function createActivities(
   return {
     runTurn: createRunTurn(deps),
     closeTurn: createCloseTurn(deps),
+    reconcile: createReconcile(deps),
     deliver: createDeliver(deps),
     open: createOpen(deps),
     project: createProject(deps),

@@ -8,8 +8,9 @@ import { ApplicationFailure } from '@temporalio/common';
 import { closeTurn } from '../src/close.ts';
 import type { Content } from '../src/content.ts';
 import { decidedCalls } from '../src/decision.ts';
-import { ContinuationError, isContinuationError } from '../src/errors.ts';
+import { isContinuationError } from '../src/errors.ts';
 import { newToken } from '../src/ids.ts';
+import { callerOfTurn, whyNotAllowed } from '../src/policy.ts';
 import type { Begun, Harness, ResumedTurn, Stored } from '../src/ports.ts';
 import { receipt } from '../src/receipts.ts';
 import { resolution } from '../src/record.ts';
@@ -21,7 +22,7 @@ import type { Activities } from './contract.ts';
 import type { ActivityDeps } from './deps.ts';
 import { causeOf } from './failure.ts';
 import { type Run, runHarness } from './harness-run.ts';
-import { whileHeartbeating } from './heartbeat.ts';
+import { lastHeartbeat, whileHeartbeating } from './heartbeat.ts';
 import { persistently } from './persistently.ts';
 import { endUncertain, recordRun } from './record-end.ts';
 
@@ -36,8 +37,19 @@ export function createRunTurn(deps: ActivityDeps): Activities['runTurn'] {
     // Without a harness nothing is begun: another worker may have one.
     if (harness instanceof Error) throw ApplicationFailure.retryable(harness.message, harness.code);
     // From the start: a begin that waits for the database must not be taken for a lost worker.
-    return whileHeartbeating(() => beginAndRun(deps, harness, record, createClock(now)));
+    return whileHeartbeating(() => startTurn(deps, harness, record, createClock(now)));
   };
+}
+
+/** Authority is that of now, not that of the pause or the answer (000, 001): a turn whose sender may no longer start it is not begun. */
+async function startTurn(deps: ActivityDeps, harness: Harness, record: ResumingRecord, clock: Clock): Promise<Stored> {
+  const denied = await whyNotAllowed(deps.policy, 'start', callerOfTurn(record), record);
+  if (!denied) return beginAndRun(deps, harness, record, clock);
+  const error = { code: denied.refusal.code, message: denied.refusal.message };
+  const stop = { at: clock(), reason: 'cancelled_by_product', error } as const;
+  const closed = await closeTurn(deps, { record, turnId: record.resume.turnId, stop, onlyIfNotStarted: true });
+  // One that had started may have had effects: what became of it is for the row to say.
+  return closed.started ? beginAndRun(deps, harness, record, clock) : closed;
 }
 
 async function beginAndRun(
@@ -66,7 +78,10 @@ async function beginAndRun(
     }
     case 'lost': {
       const message = 'The worker that ran it was lost and its end was never recorded.';
-      return endUncertain(deps, begun, { cause: 'lost', at: clock(), message });
+      const { worker } = begun;
+      const lastHeartbeatAt = lastHeartbeat();
+      const evidence = { ...(worker && { worker }), ...(lastHeartbeatAt && { lastHeartbeatAt }) };
+      return endUncertain(deps, begun, { cause: 'lost', at: clock(), message, ...evidence });
     }
     case 'fresh': {
       deps.trace?.emit(traceOf('continuation_resumed_turn_started', begun.record, clock()));
@@ -92,11 +107,9 @@ async function turnOf({ store }: ActivityDeps, begun: Fresh): Promise<Omit<Resum
   const { record, attempt } = begun;
   const state = stateOf(begun.state);
   const trigger = triggerOf(record, begun.input);
-  const calls = await decidedCalls(record, trigger, async ({ id, arguments: given }) => {
-    if (typeof given === 'string') return given;
-    const content = await persistently(() => store.content(record.scope, given));
-    if (content) return Buffer.from(content.bytes).toString('utf8');
-    throw new ContinuationError('record_malformed', `the arguments of call ${id} of ${record.id} are missing`);
+  const calls = await decidedCalls(record, trigger, async (ref) => {
+    const content = await persistently(() => store.content(record.scope, ref));
+    return content ? Buffer.from(content.bytes).toString('utf8') : undefined;
   });
   return {
     continuation: { ...record, continuation: { ...record.continuation, state } },

@@ -9,10 +9,12 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { type Accepted, answerSignals, REPEATED, resumeUpdate } from '../workflows/messages.ts';
+import { type Accepted, answerSignals, REPEATED, resumeUpdate, takeUpdate } from '../workflows/messages.ts';
 import { step } from './continuation.ts';
 import { ContinuationError, unavailable } from './errors.ts';
+import { newToken } from './ids.ts';
 import { answeredEvent, type SignedMessage } from './message.ts';
+import type { Policy } from './policy.ts';
 import type { Stored } from './ports.ts';
 import { decisionReceipts } from './receipts.ts';
 import { isTerminal, winnerOf } from './record.ts';
@@ -20,29 +22,41 @@ import { type RepairDeps, repair } from './repair.ts';
 import { type ContinuationRecord, type Refusal, RefusalCode, type Refused, type Winner } from './schema.ts';
 
 export type Answered =
-  | { readonly ok: true; readonly outcome: 'accepted'; readonly answer: Winner; readonly record: ContinuationRecord }
+  | {
+      readonly ok: true;
+      readonly outcome: 'accepted';
+      readonly answer: Winner;
+      readonly record: ContinuationRecord;
+      /** This very message had been accepted before. */
+      readonly repeated?: true;
+    }
   /** Nobody took it yet, but the message is durable and will be applied once. */
   | { readonly ok: true; readonly outcome: 'stored' }
   | Refused;
 
 export interface AnsweringDeps extends RepairDeps {
+  readonly policy: Policy;
   /** How long to wait for a worker before the answer is left as a signal, milliseconds. */
   readonly answerTimeoutMs: number;
 }
+
+/** `take`: the caller runs the turn, so that accepting its answer ends the continuation (000, interactive). */
+export type Way = 'resume' | 'take';
 
 const MAX_ROUNDS = 4;
 const SIGNAL_TIMEOUT_MS = 5_000;
 const GRPC_FAILED_PRECONDITION = 9;
 
 /** `stored` is the row as the caller may see it. Infrastructure errors are thrown as `temporal_unavailable`. */
-export async function answer(deps: AnsweringDeps, stored: Stored, message: SignedMessage): Promise<Answered> {
+export async function answer(deps: AnsweringDeps, stored: Stored, message: SignedMessage, way: Way): Promise<Answered> {
   const { id } = stored.record;
   const decided = decideOnRow(stored.record, message);
   if (decided) return decided;
   for (let round = 1; ; round++) {
-    const sent = await sendUpdate(deps, id, message);
-    if (sent !== 'gone' && sent !== 'unanswered') return sent;
-    if (sent === 'unanswered' && (await sendSignal(deps, id, message)) === 'stored')
+    const sent = await sendUpdate(deps, id, message, way);
+    if (typeof sent === 'object') return sent;
+    if (sent === 'unanswered' && way === 'take') throw untaken(id);
+    if (sent !== 'gone' && way === 'resume' && (await sendSignal(deps, id, message)) === 'stored')
       return { ok: true, outcome: 'stored' };
     const row = await deps.store.getAcrossScopes(id);
     if (!row) return { ok: false, refusal: { code: 'not_found', message: 'there is no such continuation' } };
@@ -57,11 +71,21 @@ export async function answer(deps: AnsweringDeps, stored: Stored, message: Signe
   }
 }
 
+/** A signal would be taken later, when nobody is there to run it. */
+function untaken(id: string): ContinuationError {
+  const message = `No worker took the answer to ${id} in time. It may still be taken: look at it with get before asking again.`;
+  return new ContinuationError('temporal_unavailable', message);
+}
+
+function repeat(winner: Winner, record: ContinuationRecord): Answered {
+  return { ok: true, outcome: 'accepted', answer: winner, record, repeated: true };
+}
+
 /** An end is final (C10), and a superseded continuation is no longer asked: both are known without the workflow. */
 function decideOnRow(record: ContinuationRecord, message: SignedMessage): Answered | undefined {
   if (!isTerminal(record) && !record.supersededBy) return undefined;
   const result = step(record, answeredEvent(message, new Date().toISOString()));
-  if (!result.ok && !result.refusal) return { ok: true, outcome: 'accepted', answer: result.repeated, record };
+  if (!result.ok && !result.refusal) return repeat(result.repeated, record);
   if (record.status === 'pending') {
     const message = `superseded by ${record.supersededBy}`;
     return { ok: false, refusal: { code: 'already_terminal', message, status: record.status } };
@@ -69,16 +93,22 @@ function decideOnRow(record: ContinuationRecord, message: SignedMessage): Answer
   return result.ok ? undefined : { ok: false, refusal: result.refusal };
 }
 
+/** Why nothing is known of an update: no such run, no worker in time, or the server did not let it in (the run is closing, or failing). */
+type Unheard = 'gone' | 'unanswered' | 'not_admitted';
+
 async function sendUpdate(
   deps: AnsweringDeps,
   id: string,
   message: SignedMessage,
-): Promise<Answered | 'gone' | 'unanswered'> {
+  way: Way,
+): Promise<Answered | Unheard> {
   const handle = deps.temporal.workflow.getHandle(id);
-  const updateId = message.stamp?.updateId ?? '';
+  const identity = message.stamp?.updateId ?? '';
+  // The server answers a repeated id with the first outcome; what is taken is handed out once.
+  const [update, updateId] = way === 'take' ? [takeUpdate, `${identity}:${newToken()}`] : [resumeUpdate, identity];
   try {
     const deadline = Date.now() + deps.answerTimeoutMs;
-    const run = () => handle.executeUpdate(resumeUpdate, { args: [message], updateId });
+    const run = () => handle.executeUpdate(update, { args: [message], updateId });
     const { record, answer: winner }: Accepted = await deps.temporal.withDeadline(deadline, run);
     return await projected(deps, record, winner);
   } catch (error) {
@@ -105,19 +135,19 @@ async function projected(deps: AnsweringDeps, record: ContinuationRecord, winner
   }
 }
 
-function readFailure(error: unknown, id: string): Answered | 'gone' | 'unanswered' {
+function readFailure(error: unknown, id: string): Answered | Unheard {
   if (error instanceof WorkflowUpdateFailedError && error.cause instanceof ApplicationFailure) {
     const { type, details } = error.cause;
     if (type === REPEATED) {
       const [winner, record] = details as [Winner, ContinuationRecord];
-      return { ok: true, outcome: 'accepted', answer: winner, record };
+      return repeat(winner, record);
     }
     if (RefusalCode.safeParse(type).success) return { ok: false, refusal: details?.[0] as Refusal };
     if (type === 'AcceptedUpdateCompletedWorkflow') return 'gone';
   }
   if (error instanceof WorkflowNotFoundError) return 'gone';
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return 'unanswered';
-  if (error instanceof ServiceError && isFailedPrecondition(error)) return 'unanswered';
+  if (error instanceof ServiceError && isFailedPrecondition(error)) return 'not_admitted';
   if (error instanceof ServiceError) throw unavailable(id, error);
   throw error;
 }

@@ -1,5 +1,5 @@
 /** On whose behalf the client works. */
-import type { Refusal } from './schema.ts';
+import { Permission, type Refusal } from './schema.ts';
 
 /** Who calls and from where; receipts name them. */
 export interface Caller {
@@ -11,9 +11,17 @@ export interface Caller {
   readonly verified: boolean;
   /** How the answer came: `api`, `http`, `cli`, … Default `api`. */
   readonly channel: string;
+  /** What the caller may do. Default: everything, as code in the same process could do it anyway. */
+  readonly permissions: readonly Permission[];
 }
 
-export const DEFAULT_CALLER: Caller = { scope: 'app=default', subject: 'anonymous', verified: false, channel: 'api' };
+export const DEFAULT_CALLER: Caller = {
+  scope: 'app=default',
+  subject: 'anonymous',
+  verified: false,
+  channel: 'api',
+  permissions: Permission.options,
+};
 
 /** The caller's own scope and all below it (C16). */
 export function reaches(caller: Caller, scope: string): boolean {

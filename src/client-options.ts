@@ -4,6 +4,7 @@ import type { PayloadCodec } from '@temporalio/common';
 import { type Caller, DEFAULT_CALLER } from './caller.ts';
 import { ContinuationError } from './errors.ts';
 import { parseInput } from './parse.ts';
+import { type Policy, permissionPolicy } from './policy.ts';
 import type { Store, Trace } from './ports.ts';
 import { Scope } from './schema.ts';
 
@@ -18,6 +19,8 @@ export interface ContinuationClientOptions {
   readonly store: Store;
   /** On whose behalf; `as` gives a client for another caller. */
   readonly caller?: Partial<Caller>;
+  /** Who may do what. Default: by the caller's permissions. */
+  readonly policy?: Policy;
   /** Task queue of the workers. Default `continuations`. */
   readonly taskQueue?: string;
   /** Task queue of workers that run only turns. Default: `taskQueue`. */
@@ -55,6 +58,7 @@ export function resolveCaller(given: Partial<Caller> | undefined): Caller {
 
 export function resolveOptions(options: ContinuationClientOptions) {
   return {
+    policy: options.policy ?? permissionPolicy,
     taskQueue: options.taskQueue ?? DEFAULT_TASK_QUEUE,
     turnTaskQueue: options.turnTaskQueue,
     searchAttributes: options.searchAttributes ?? true,

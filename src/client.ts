@@ -5,18 +5,23 @@ import type { Caller } from './caller.ts';
 import { type ContinuationClientOptions, resolveCaller, resolveOptions } from './client-options.ts';
 import { type CreateResult, commitCreate, prepareCreate } from './creating.ts';
 import { createManaging, type ManageResult } from './managing.ts';
+import { whyNotAllowed } from './policy.ts';
 import type { ListQuery, Page, Receipt } from './ports.ts';
 import { type ContinuationView, createReading, type GetInput, type WatchInput } from './reading.ts';
+import { type ReconcileResult, reconcile } from './reconciling.ts';
 import { createResuming, type ResumeBySessionInput, type ResumeOptions, type ResumeResult } from './resuming.ts';
 import type {
   ContinuationRecord,
   CreateContinuationInput,
   ExtendContinuationInput,
+  ReconcileContinuationInput,
+  Refused,
   ResumeContinuationInput,
   StopContinuationInput,
 } from './schema.ts';
 import { createStarter } from './start.ts';
 import { createStartedMarks } from './started-marks.ts';
+import { type TakeResult, take } from './taking.ts';
 import { harmless, traceOf } from './trace.ts';
 
 /**
@@ -33,6 +38,13 @@ export interface ContinuationClient {
   resume(input: ResumeContinuationInput, options?: ResumeOptions): Promise<ResumeResult>;
   /** Answers what waits in a session; `ambiguous_session` when more than one waits. */
   resumeBySession(input: ResumeBySessionInput, options?: ResumeOptions): Promise<ResumeResult>;
+  /**
+   * Answers, and hands out the state once, for a caller who runs the turn itself (000, interactive): the continuation ends
+   * `completed`. When it throws `temporal_unavailable` the answer may have been taken; `get` tells, with the state.
+   */
+  take(input: ResumeContinuationInput): Promise<TakeResult>;
+  /** Decides an unknown outcome (`record.resume.uncertain`): it happened, it did not and runs again, or it is closed. */
+  reconcile(input: ReconcileContinuationInput): Promise<ReconcileResult>;
   /** Ends a continuation; idempotent, the first reason is kept (002). A turn that has ended keeps its status. */
   stop(input: StopContinuationInput): Promise<ManageResult>;
   /** Moves the deadline later, while it waits, at most 20 times. */
@@ -67,8 +79,8 @@ export function createClient(options: ContinuationClientOptions): ContinuationCl
   });
   const starter = createStarter(temporal, resolved, resolved.warn);
   const marks = createStartedMarks(store);
-  const deps: AnsweringDeps = { store, temporal, starter, trace, answerTimeoutMs: resolved.answerTimeoutMs };
-  const { startTimeoutMs, inlineInputBytes } = resolved;
+  const { policy, answerTimeoutMs, startTimeoutMs, inlineInputBytes } = resolved;
+  const deps: AnsweringDeps = { store, temporal, starter, trace, policy, answerTimeoutMs };
 
   const clientFor = (caller: Caller): ContinuationClient => {
     const own = { ...deps, caller, inlineInputBytes };
@@ -77,19 +89,23 @@ export function createClient(options: ContinuationClientOptions): ContinuationCl
       async create(input) {
         const now = new Date().toISOString();
         const prepared = prepareCreate(input, caller, now);
-        const result = prepared.ok
-          ? await commitCreate(
-              { store, temporal, starter, startTimeoutMs, onStarted: marks.add },
-              prepared.continuation,
-            )
-          : prepared;
+        const denied = prepared.ok && (await whyNotAllowed(policy, 'create', caller, prepared.continuation.record));
+        const result =
+          prepared.ok && !denied
+            ? await commitCreate(
+                { store, temporal, starter, startTimeoutMs, onStarted: marks.add },
+                prepared.continuation,
+              )
+            : denied || (prepared as Refused);
         if (!result.ok)
           trace?.emit({ type: 'continuation_creation_rejected', code: result.refusal.code, timestamp: now });
         else if (result.created) trace?.emit(traceOf('continuation_created', result.record, now));
         return result;
       },
       ...resuming,
+      take: (input) => take(own, input),
       ...createManaging(own),
+      reconcile: (input) => reconcile(own, input),
       ...createReading(own),
       as: (other) => clientFor(resolveCaller({ ...caller, ...other })),
       close: () => marks.close(),

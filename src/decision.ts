@@ -2,8 +2,7 @@
 import { digestText } from './digest.ts';
 import { ContinuationError } from './errors.ts';
 import type { Json } from './json.ts';
-import { resolution } from './record.ts';
-import type { CallVerdict, PendingCall, ResumeTrigger, ResumingRecord } from './schema.ts';
+import type { CallVerdict, ContentRef, ContinuationRecord, PendingCall, ResumeTrigger } from './schema.ts';
 import { statedVerdicts } from './verdicts.ts';
 
 /** One call that waited, and what became of it. */
@@ -34,20 +33,21 @@ export function verifyDecision(call: DecidedCall, about: { name: string; argumen
 }
 
 /**
- * The calls of the pause with what `trigger` decides about them, in the model's order; `textOf` reads arguments that are not in
- * the record. Throws `record_malformed` when what is stored is not what was decided on.
+ * The calls of the last accepted answer's pause with what `trigger`, that answer, decides about them, in the model's order; `textOf` reads arguments that are kept
+ * outside the record. Throws `record_malformed` when what is stored is not what was decided on.
  */
 export async function decidedCalls(
-  record: ResumingRecord,
+  record: ContinuationRecord,
   trigger: ResumeTrigger,
-  textOf: (call: PendingCall) => Promise<string>,
+  textOf: (ref: ContentRef) => Promise<string | undefined>,
 ): Promise<DecidedCall[]> {
-  const verdicts = resolution(record)?.calls;
+  const verdicts = record.answers.at(-1)?.calls;
   if (verdicts && trigger.type !== 'no_answer') checkVerdicts(record, verdicts, trigger);
   return Promise.all(
     record.suspension.pending.map(async (call) => {
-      const text = await textOf(call);
-      if (digestText(text) !== call.argumentsDigest) throw malformed(record, `the arguments of call ${call.id}`);
+      const text = typeof call.arguments === 'string' ? call.arguments : await textOf(call.arguments);
+      if (text === undefined || digestText(text) !== call.argumentsDigest)
+        throw malformed(record, `the arguments of call ${call.id}`);
       const { edited, ...became } = becameOf(call, trigger);
       const runs = edited ?? text;
       const argumentsDigest = edited === undefined ? call.argumentsDigest : digestText(edited);
@@ -65,7 +65,7 @@ export async function decidedCalls(
 
 /** The whole answer says what its summary says, by which it was accepted. */
 function checkVerdicts(
-  record: ResumingRecord,
+  record: ContinuationRecord,
   kept: readonly CallVerdict[],
   trigger: Exclude<ResumeTrigger, { type: 'no_answer' }>,
 ) {
@@ -77,7 +77,7 @@ function checkVerdicts(
   }
 }
 
-function malformed(record: ResumingRecord, what: string): ContinuationError {
+function malformed(record: ContinuationRecord, what: string): ContinuationError {
   return new ContinuationError('record_malformed', `${what} of ${record.id} is not what was accepted.`);
 }
 

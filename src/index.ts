@@ -13,9 +13,11 @@ export type { CreateResult } from './creating.ts';
 export { type DecidedCall, verifyDecision } from './decision.ts';
 export { ContinuationError, type ErrorCode, isContinuationError, OutcomeUnknown, TransientError } from './errors.ts';
 export type { ManageResult } from './managing.ts';
+export { type Action, type Authorization, type Policy, permissionPolicy } from './policy.ts';
 export type {
   Delivery,
   DeliveryInput,
+  Execution,
   Harness,
   ListQuery,
   Page,
@@ -26,6 +28,7 @@ export type {
   TraceEvent,
 } from './ports.ts';
 export type { ContinuationView, GetInput, WatchInput } from './reading.ts';
+export type { ReconcileResult } from './reconciling.ts';
 export type { ResumeBySessionInput, ResumeOptions, ResumeResult } from './resuming.ts';
 export type {
   ContinuationRecord,
@@ -35,6 +38,8 @@ export type {
   ExtendContinuationInput,
   HarnessResult,
   HarnessResultInput,
+  Permission,
+  ReconcileContinuationInput,
   Refusal,
   RefusalCode,
   Refused,
@@ -50,4 +55,5 @@ export type {
 export { ensureSearchAttributes } from './search-attributes.ts';
 export { migrate } from './store/migrate.ts';
 export { createStore, type StoreOptions } from './store/store.ts';
+export type { TakeResult } from './taking.ts';
 export { bundleWorkflows, type ContinuationWorkerOptions, createWorker } from './worker.ts';

@@ -12,6 +12,7 @@ import { type Caller, notFound } from './caller.ts';
 import { step } from './continuation.ts';
 import { isContinuationError, unavailable } from './errors.ts';
 import { parseInput } from './parse.ts';
+import { type Action, whyNotAllowed } from './policy.ts';
 import type { NewReceipt, Store, Stored } from './ports.ts';
 import { decisionReceipts } from './receipts.ts';
 import { isTerminal } from './record.ts';
@@ -46,16 +47,16 @@ export interface Managing {
 
 export function createManaging(deps: ManagingDeps): Managing {
   const { store, caller } = deps;
-  const find = async (id: string) => (ContinuationId.safeParse(id).success ? store.get(caller.scope, id) : null);
+  const find = (id: string, action: Action) => findFor(deps, id, action);
   const handleOf = (id: string) => deps.temporal.workflow.getHandle(id);
   return {
     async stop(input) {
       const parsed = parseInput(StopInput, input);
       if (!parsed.ok) return parsed;
       const { continuationId: id, ...stop } = parsed.value;
-      const row = await find(id);
-      if (!row) return notFound();
-      const result = await manage(deps, row, {
+      const row = await find(id, 'stop');
+      if (!row.ok) return row;
+      const result = await manage(deps, row.stored, {
         onRow: ({ record }) => ({ ok: true, outcome: 'done', record }),
         update: () => handleOf(id).executeUpdate(stopUpdate, { args: [stop] }),
         signal: () => handleOf(id).signal(stopSignal, stop),
@@ -68,9 +69,9 @@ export function createManaging(deps: ManagingDeps): Managing {
       const parsed = parseInput(ExtendInput, input);
       if (!parsed.ok) return parsed;
       const { continuationId: id, expiresAt } = parsed.value;
-      const row = await find(id);
-      if (!row) return notFound();
-      const result = await manage(deps, row, {
+      const row = await find(id, 'extend');
+      if (!row.ok) return row;
+      const result = await manage(deps, row.stored, {
         onRow: ({ record }) => {
           const refused = step(record, { type: 'extended', at: new Date().toISOString(), expiresAt });
           return refused.ok || !refused.refusal ? notFound() : { ok: false, refusal: refused.refusal };
@@ -81,16 +82,27 @@ export function createManaging(deps: ManagingDeps): Managing {
       return result;
     },
     async delete(id) {
-      const row = await find(id);
-      if (!row) return notFound();
+      const row = await find(id, 'delete');
+      if (!row.ok) return row;
       if (await store.delete(caller.scope, id)) return { ok: true };
       const message = 'only an ended continuation can be deleted: stop it first';
-      return { ok: false, refusal: { code: 'invalid_input', message, status: row.record.status } };
+      return { ok: false, refusal: { code: 'invalid_input', message, status: row.stored.record.status } };
     },
   };
 }
 
-interface Ways {
+/** The row, when the caller reaches it and may do this to it. */
+export async function findFor(
+  { store, caller, policy }: ManagingDeps,
+  id: string,
+  action: Action,
+): Promise<{ ok: true; stored: Stored } | Refused> {
+  const stored = ContinuationId.safeParse(id).success ? await store.get(caller.scope, id) : null;
+  if (!stored) return notFound();
+  return (await whyNotAllowed(policy, action, caller, stored.record)) ?? { ok: true, stored };
+}
+
+export interface Ways {
   /** The workflow has ended: what the row says. */
   readonly onRow: (row: Stored) => ManageResult;
   readonly update: () => Promise<{ record: ContinuationRecord }>;
@@ -100,7 +112,7 @@ interface Ways {
 
 const MAX_ROUNDS = 3;
 
-async function manage(deps: ManagingDeps, found: Stored, ways: Ways): Promise<ManageResult> {
+export async function manage(deps: ManagingDeps, found: Stored, ways: Ways): Promise<ManageResult> {
   const { id } = found.record;
   let row: Stored | null = found;
   for (let round = 1; row; round++) {

@@ -204,3 +204,22 @@ export function messageFault(message: Record<string, unknown>): Fault | undefine
     stamp: optional(stamp),
   })(message, '');
 }
+
+/** What is wrong with an operator's decision about an unknown outcome. */
+export function reconciliationFault(given: unknown): Fault | undefined {
+  const request = shape({
+    turnId: id,
+    attempt: count,
+    action: oneOf('happened', 'did_not_happen', 'close_incomplete'),
+    resultRef: optional(contentRef),
+    issuer: optional(id),
+    proof: shape({ ref: someText, digest }),
+    observedAt: instant,
+    expiresAt: optional(instant),
+    stamp: optional(shape({ subject: id, verified: flag, channel: id })),
+  });
+  const wrong = request(given, '');
+  if (wrong || !isObject(given)) return wrong;
+  if ((given.action === 'happened') === (given.resultRef !== undefined)) return undefined;
+  return fault('resultRef', 'must be given with the action happened, and only with it');
+}

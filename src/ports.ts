@@ -3,7 +3,6 @@
 import type { Content } from './content.ts';
 import type { DecidedCall } from './decision.ts';
 import type {
-  Cause,
   ContentRef,
   ContinuationRecord,
   DeliveryResult,
@@ -14,6 +13,7 @@ import type {
   TerminalReason,
   WaitCondition,
 } from './schema.ts';
+import type { Turns } from './turn-ports.ts';
 
 /** A turn to run: the record with its state put back, and the answer that resumes it. */
 export interface ResumedTurn {
@@ -51,7 +51,10 @@ export interface DeliveryInput {
 export interface Delivery {
   /** A throw is retried within `bounds.deliveryBudgetMs`; `OutcomeUnknown` ends as `delivery_failed`, uncertain. */
   deliver(input: DeliveryInput): Promise<DeliveryResult>;
-  /** Brings a new question to whoever must answer, once per suspension; a throw is retried for a while. */
+  /**
+   * Brings a new question to whoever must answer, once per suspension, or an unknown outcome (`record.resume.uncertain`) to an
+   * operator; a throw is retried for a while.
+   */
   announce?(record: ContinuationRecord): Promise<void>;
   /** `deliver` recognises its `deliveryId`, so it may be called again after a crash. Default false. */
   readonly idempotent?: boolean;
@@ -86,6 +89,23 @@ export interface Trace {
   emit(event: TraceEvent): void;
 }
 
+export type {
+  BeginDelivery,
+  BeginTurn,
+  Begun,
+  Closed,
+  CloseTurn,
+  DeliveryBegun,
+  EndDelivery,
+  Ended,
+  EndTurn,
+  Execution,
+  Grant,
+  ReconcileTurn,
+  TurnState,
+  Turns,
+} from './turn-ports.ts';
+
 /* The store */
 
 /** A fact to append to a continuation's receipts; `body` is canonical JSON, `cause` makes it unique. */
@@ -118,7 +138,8 @@ export interface Page {
 export interface ListQuery {
   /** The scope and all scopes below it. */
   readonly scope: string;
-  readonly status?: ContinuationRecord['status'];
+  /** `uncertain`: a turn whose outcome is unknown; `open`: pending or resuming. */
+  readonly status?: ShownStatus | 'open';
   readonly waitFor?: WaitCondition['type'];
   readonly sessionId?: string;
   readonly assistantId?: string;
@@ -173,109 +194,6 @@ export interface Contents {
   /** Stores contents that continuation `id` refers to. */
   putContents(scope: string, id: string, contents: readonly Content[]): Promise<void>;
   content(scope: string, ref: ContentRef): Promise<Content | null>;
-}
-
-export type TurnState = 'running' | 'ended' | 'settled' | 'failed' | 'uncertain' | 'closed';
-
-export interface BeginTurn {
-  /** The record as the workflow accepted it. */
-  readonly record: ResumingRecord;
-  readonly token: string;
-  readonly worker: string;
-  readonly at: string;
-  readonly replayable: boolean;
-  readonly receipts: readonly NewReceipt[];
-}
-/** A granted execution: only its holder may write the turn (C6). */
-export interface Grant {
-  readonly fence: number;
-  readonly attempt: number;
-  readonly startedAt: string;
-  /** Milliseconds that earlier attempts and the waits between them used of `resumeBudgetMs`. */
-  readonly spentMs: number;
-  readonly record: ResumingRecord;
-}
-/** What `beginTurn` found. Only `fresh` grants a run; `lost` grants the right to record that the outcome is unknown. */
-export type Begun =
-  | ({ readonly found: 'fresh'; readonly state: Content; readonly input?: Content } & Grant)
-  | ({ readonly found: 'lost' } & Grant)
-  | ({ readonly found: 'finished' } & Stored)
-  | { readonly found: 'superseded'; readonly by: string }
-  | { readonly found: 'gone' };
-
-export interface EndTurn {
-  readonly turnId: string;
-  readonly fence: number;
-  readonly state: Exclude<TurnState, 'running' | 'closed'>;
-  /** The record after it; the row keeps showing the old one when this one pauses again (`open` writes it). */
-  readonly record: ContinuationRecord;
-  readonly spentMs: number;
-  readonly result?: HarnessResult;
-  readonly contents?: readonly Content[];
-  readonly receipt: NewReceipt;
-}
-export interface Ended extends Stored {
-  /** False: another execution or a stop had decided; `record` is what it decided. */
-  readonly accepted: boolean;
-}
-
-export interface CloseTurn {
-  readonly turnId: string;
-  readonly record: ContinuationRecord;
-  /** Close only if the row still has the revision that `record` was computed from. */
-  readonly basedOn: number;
-  readonly onlyIfNotStarted: boolean;
-  readonly receipt: NewReceipt;
-}
-export type Closed =
-  | ({ readonly closed: true } & Stored)
-  /** `ended`: the turn had ended before; `started`: it runs; `moved`: the row changed, read it again. */
-  | ({ readonly closed: false; readonly because: 'ended' | 'started' | 'moved' } & Stored);
-
-export interface BeginDelivery {
-  readonly deliveryId: string;
-  readonly continuationId: string;
-  readonly token: string;
-  readonly at: string;
-  readonly idempotent: boolean;
-}
-export type DeliveryBegun =
-  | {
-      readonly found: 'fresh';
-      readonly record: ResumingRecord;
-      readonly result: HarnessResult;
-      readonly spentMs: number;
-      readonly attempt: number;
-    }
-  | { readonly found: 'lost'; readonly record: ResumingRecord }
-  | {
-      readonly found: 'suppressed';
-      readonly status: 'suppressed_superseded' | 'suppressed_session_reengaged';
-      readonly record: ResumingRecord;
-    }
-  | ({ readonly found: 'finished' } & Stored)
-  | { readonly found: 'gone' };
-
-export interface EndDelivery {
-  readonly deliveryId: string;
-  readonly continuationId: string;
-  readonly token: string;
-  /** Absent: the attempt failed and is tried again. */
-  readonly record?: ContinuationRecord;
-  readonly spentMs: number;
-  readonly receipt?: NewReceipt;
-}
-
-/** How a turn ended, decided under the lock of its row (C6). */
-export interface Turns {
-  beginTurn(input: BeginTurn): Promise<Begun>;
-  endTurn(input: EndTurn): Promise<Ended>;
-  closeTurn(input: CloseTurn): Promise<Closed>;
-  /** Keeps what a superseded execution came to, outside the record. */
-  keepEvidence(turnId: string, fence: number, evidence: { outcome: string } | { error: Cause }): Promise<void>;
-  turnResult(scope: string, turnId: string): Promise<HarnessResult | null>;
-  beginDelivery(input: BeginDelivery): Promise<DeliveryBegun>;
-  endDelivery(input: EndDelivery): Promise<Stored | null>;
 }
 
 export interface Receipts {

@@ -3,7 +3,7 @@ import type { Caller } from './caller.ts';
 import { reaches } from './caller.ts';
 import { ContinuationError } from './errors.ts';
 import { parseInput } from './parse.ts';
-import type { ListQuery, Page, Receipt, Store } from './ports.ts';
+import type { Execution, ListQuery, Page, Receipt, Store } from './ports.ts';
 import { listen } from './progress.ts';
 import { isTerminal } from './record.ts';
 import { ContinuationId, type ContinuationRecord, type HarnessResult, Instant, Scope } from './schema.ts';
@@ -11,7 +11,7 @@ import { stateOf } from './suspend.ts';
 
 export interface GetInput {
   readonly continuationId: string;
-  readonly include?: ReadonlyArray<'state' | 'result'>;
+  readonly include?: ReadonlyArray<'state' | 'result' | 'executions'>;
 }
 /** A record, with what `include` asked for. */
 export type ContinuationView = ContinuationRecord & {
@@ -19,6 +19,8 @@ export type ContinuationView = ContinuationRecord & {
   readonly state?: unknown;
   /** The result of the last turn that ended. */
   readonly result?: HarnessResult;
+  /** What is known about the executions of its turns, late results of lost ones included. */
+  readonly executions?: readonly Execution[];
 };
 export interface WatchInput {
   /** One continuation; without it, all in the caller's scope that change. */
@@ -53,7 +55,13 @@ export function createReading({ store, caller }: { store: Store; caller: Caller 
       const { record } = row;
       const content = include.includes('state') ? await store.content(record.scope, record.suspension.state) : null;
       const result = include.includes('result') ? await lastResult(store, record) : null;
-      return { ...record, ...(content && { state: stateOf(content) }), ...(result && { result }) };
+      const executions = include.includes('executions') && (await store.executions(scope, continuationId));
+      return {
+        ...record,
+        ...(content && { state: stateOf(content) }),
+        ...(result && { result }),
+        ...(executions && { executions }),
+      };
     },
     async listBySession(sessionId) {
       const records: ContinuationRecord[] = [];

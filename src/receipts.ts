@@ -3,10 +3,11 @@
  * `cause` makes a fact unique. The store links each receipt to the one before.
  */
 
-import { canonicalJson } from './digest.ts';
+import type { ReconcileRequest } from '../workflows/messages.ts';
+import { canonicalJson, digestJson } from './digest.ts';
 import type { NewReceipt } from './ports.ts';
 import { winnerOf } from './record.ts';
-import type { CallVerdict, ContinuationRecord } from './schema.ts';
+import type { CallVerdict, ContinuationRecord, Reconciliation } from './schema.ts';
 
 export type ReceiptKind =
   | 'created'
@@ -18,18 +19,35 @@ export type ReceiptKind =
   | 'expired'
   | 'stopped'
   | 'delivered'
-  | 'uncertain';
+  | 'uncertain'
+  | 'reconciled';
 
 /** The receipt of one fact, as `record` shows it right after it became true. */
-export function receipt(kind: Exclude<ReceiptKind, 'started'>, record: ContinuationRecord): NewReceipt {
-  const { cause, facts } = FACTS[kind](record);
+export function receipt(kind: keyof typeof FACTS, record: ContinuationRecord): NewReceipt {
+  return newReceipt(kind, record, FACTS[kind](record));
+}
+
+/** By this a repeated decision is told from another one about the same execution. */
+export function reconcileDigest({ stamp, ...request }: ReconcileRequest): Reconciliation['requestDigest'] {
+  return digestJson(request);
+}
+
+/** An operator's decision, which a record that asks again no longer holds. One for each execution that was in question. */
+export function reconciledReceipt(
+  record: ContinuationRecord,
+  decided: { turnId: string; attempt: number; reconciliation: Reconciliation },
+): NewReceipt {
+  const { turnId, attempt, reconciliation } = decided;
+  return newReceipt('reconciled', record, {
+    cause: `${turnId}:${attempt}`,
+    facts: { turnId, attempt, ...reconciliation },
+  });
+}
+
+function newReceipt(kind: ReceiptKind, record: ContinuationRecord, { cause, facts }: Facts): NewReceipt {
   const at = record.updatedAt;
-  return {
-    kind,
-    cause: cause ? `${kind}:${cause}` : kind,
-    at,
-    body: canonicalJson({ kind, continuationId: record.id, at, ...facts }),
-  };
+  const body = canonicalJson({ ...facts, kind, continuationId: record.id, at });
+  return { kind, cause: cause ? `${kind}:${cause}` : kind, at, body };
 }
 
 /** The receipts of what a workflow decides by itself: an accepted answer, a new question, an end without a turn. */
@@ -53,7 +71,7 @@ export function decisionReceipts(record: ContinuationRecord): NewReceipt[] {
 
 type Facts = { cause?: string | undefined; facts: Record<string, unknown> };
 
-const FACTS: Record<Exclude<ReceiptKind, 'started'>, (record: ContinuationRecord) => Facts> = {
+const FACTS: Record<Exclude<ReceiptKind, 'started' | 'reconciled'>, (record: ContinuationRecord) => Facts> = {
   created: (record) => ({ facts: { scope: record.scope, originTurnId: record.origin.turnId, ...asked(record) } }),
   opened: (record) => ({ cause: record.suspension.id, facts: asked(record) }),
   admitted: (record) => {

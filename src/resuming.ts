@@ -1,27 +1,11 @@
 /** `resume` and `resumeBySession`: from what a caller says to what came of it. */
-import { type Answered, type AnsweringDeps, answer } from './answering.ts';
-import { type Caller, notFound } from './caller.ts';
-import { contentOf } from './content.ts';
+import { notFound } from './caller.ts';
 import { step } from './continuation.ts';
-import { canonicalJson } from './digest.ts';
 import { ContinuationError } from './errors.ts';
-import { MAX_INPUT_BYTES, utf8Length } from './json.ts';
-import { answeredEvent, contentDigest, type SignedMessage, senderOf, updateIdOf, withoutBulk } from './message.ts';
-import { parseInput } from './parse.ts';
-import type { Stored } from './ports.ts';
+import { answeredEvent, contentDigest, type SignedMessage, senderOf } from './message.ts';
 import { acceptedOf, type Given, isFinished, isSettled, waitForRow } from './progress.ts';
-import {
-  ContinuationId,
-  type ContinuationRecord,
-  type HarnessResult,
-  type Message,
-  type Refused,
-  type ResumeContinuationInput,
-  ResumeInput,
-  type Winner,
-} from './schema.ts';
-import { traceOf } from './trace.ts';
-import { statedVerdicts } from './verdicts.ts';
+import { type Received, type ReceivingDeps, receive } from './receiving.ts';
+import type { ContinuationRecord, HarnessResult, Refused, ResumeContinuationInput, Winner } from './schema.ts';
 
 export interface ResumeOptions {
   /** `accepted` (default), `settled`: its turn has ended, `finished`: nothing more happens because of it. */
@@ -47,11 +31,6 @@ export type ResumeResult =
   | { readonly ok: true; readonly outcome: 'stored' }
   | Refused;
 
-export interface ResumingDeps extends AnsweringDeps {
-  readonly caller: Caller;
-  readonly inlineInputBytes: number;
-}
-
 const DEFAULT_WAIT_MS = 15 * 60_000;
 
 export interface Resuming {
@@ -59,26 +38,10 @@ export interface Resuming {
   resumeBySession(input: ResumeBySessionInput, options?: ResumeOptions): Promise<ResumeResult>;
 }
 
-export function createResuming(deps: ResumingDeps): Resuming {
-  const { trace } = deps;
-
+export function createResuming(deps: ReceivingDeps): Resuming {
   const resume = async (input: ResumeContinuationInput, options: ResumeOptions = {}): Promise<ResumeResult> => {
-    const receivedAt = new Date().toISOString();
-    const tooLarge = tooLargeMessage(input);
-    const parsed = tooLarge ?? parseInput(ResumeInput, input);
-    const row = parsed.ok ? await find(deps, parsed.value.continuationId) : undefined;
-    if (row) trace?.emit(traceOf('continuation_resume_requested', row.record, receivedAt));
-    if (!parsed.ok || !row) {
-      const refused = parsed.ok ? notFound() : parsed;
-      trace?.emit({ type: 'continuation_resume_rejected', code: refused.refusal.code, timestamp: receivedAt });
-      return refused;
-    }
-    const { continuationId, ...message } = parsed.value;
-    const signed = await sign(deps, row, message, receivedAt);
-    const answered = await answer(deps, row, signed);
-    if (!answered.ok)
-      trace?.emit(traceOf('continuation_resume_rejected', row.record, receivedAt, answered.refusal.code));
-    return answered.ok ? completed(deps, row, signed, answered, options) : answered;
+    const received = await receive(deps, input, 'resume');
+    return received.ok ? completed(deps, received, options) : received;
   };
 
   return {
@@ -92,7 +55,7 @@ export function createResuming(deps: ResumingDeps): Resuming {
 
 /** What a message to a session is for: what it answered before, so that a repeat does not answer the next question; else what waits. */
 async function inSession(
-  { store, caller }: ResumingDeps,
+  { store, caller }: ReceivingDeps,
   sessionId: string,
   messageId: string | undefined,
 ): Promise<ContinuationRecord | Refused> {
@@ -108,61 +71,9 @@ async function inSession(
   return { ok: false, refusal: { code: 'ambiguous_session', message } };
 }
 
-async function find(deps: ResumingDeps, id: string): Promise<Stored | null> {
-  return ContinuationId.safeParse(id).success ? deps.store.get(deps.caller.scope, id) : null;
-}
-
-function tooLargeMessage(input: unknown): Refused | undefined {
-  // What is not JSON is refused by the schema, with its path.
-  const encoded = utf8Length(safeStringify(input));
-  if (encoded <= MAX_INPUT_BYTES) return undefined;
-  return {
-    ok: false,
-    refusal: {
-      code: 'too_large',
-      message: `the answer has ${encoded} bytes encoded; at most ${MAX_INPUT_BYTES} are accepted`,
-    },
-  };
-}
-
-function safeStringify(input: unknown): string {
-  try {
-    return JSON.stringify(input) ?? '';
-  } catch {
-    return '';
-  }
-}
-
-/** Stamps the message once, before it is first sent (C4); what is too long for the record becomes content (C12). */
-async function sign(
-  deps: ResumingDeps,
-  { record }: Stored,
-  message: Message,
-  receivedAt: string,
-): Promise<SignedMessage> {
-  const { caller, inlineInputBytes, store } = deps;
-  const { subject, verified, channel } = caller;
-  const stamp = (signed: SignedMessage): SignedMessage => ({
-    ...signed,
-    stamp: { subject, verified, channel, receivedAt, updateId: updateIdOf(subject, signed) },
-  });
-  const text = canonicalJson(message.trigger);
-  if (utf8Length(text) <= inlineInputBytes) return stamp(message);
-  const content = contentOf(Buffer.from(text), 'application/json');
-  await store.putContents(record.scope, record.id, [content]);
-  const verdicts = statedVerdicts(message.trigger);
-  const head = { ...message, trigger: withoutBulk(message.trigger), ...(verdicts.length > 0 && { verdicts }) };
-  return stamp({ ...head, inputRef: content.ref });
-}
-
 /** What `until` asks for, once the row shows it. */
-async function completed(
-  deps: ResumingDeps,
-  row: Stored,
-  message: SignedMessage,
-  answered: Extract<Answered, { ok: true }>,
-  options: ResumeOptions,
-): Promise<ResumeResult> {
+async function completed(deps: ReceivingDeps, received: Received, options: ResumeOptions): Promise<ResumeResult> {
+  const { row, message, answered } = received;
   const { until = 'accepted', timeoutMs, signal } = options;
   if (until === 'accepted') return answered;
   if (answered.outcome === 'stored' && timeoutMs === undefined) return answered;

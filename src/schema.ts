@@ -7,7 +7,6 @@ export {
   CallDecision,
   CallOutcome,
   CallVerdict,
-  MAX_PENDING_CALLS,
   PendingCall,
   type StatedVerdict,
 } from './schema/calls.ts';
@@ -24,7 +23,7 @@ export {
   StopInput,
 } from './schema/input.ts';
 export { Message, Permission, ResumeTrigger, Stamp, Trigger, WaitCondition, WaitType } from './schema/message.ts';
-export { ContentRef, ContinuationId, Digest, Instant, MAX_METADATA_BYTES, Scope } from './schema/primitives.ts';
+export { ContentRef, ContinuationId, Instant, MAX_METADATA_BYTES, Scope } from './schema/primitives.ts';
 export {
   Answer,
   type Cause,

@@ -15,6 +15,7 @@ import { createActivities } from '../activities/index.ts';
 import { MAINTENANCE_TYPE } from '../workflows/messages.ts';
 import { DEFAULT_HEARTBEAT_TIMEOUT_MS, DEFAULT_TASK_QUEUE } from './client-options.ts';
 import { ContinuationError } from './errors.ts';
+import { type Policy, permissionPolicy } from './policy.ts';
 import type { Delivery, Harness, Store, Trace } from './ports.ts';
 import { createStarter } from './start.ts';
 import { harmless } from './trace.ts';
@@ -28,6 +29,8 @@ export interface ContinuationWorkerOptions {
   readonly harness: Harness | Readonly<Record<string, Harness>>;
   /** Without it, follow-ups are `not_applicable`. */
   readonly delivery?: Delivery;
+  /** Asked again when a turn starts, with what holds then. Default: by the permissions of whoever answered. */
+  readonly policy?: Policy;
   readonly trace?: Trace;
   /** Default `continuations`. */
   readonly taskQueue?: string;
@@ -100,10 +103,10 @@ export async function createWorker(options: ContinuationWorkerOptions): Promise<
     },
     console.warn,
   );
-  const { delivery } = options;
+  const { delivery, policy = permissionPolicy } = options;
   const trace = harmless(options.trace, console.warn);
   const activities = createActivities(
-    { store, temporal, starter, delivery, trace, identity, harnessFor: harnessFor(options.harness) },
+    { store, temporal, starter, policy, delivery, trace, identity, harnessFor: harnessFor(options.harness) },
     maintenance,
   );
   const worker = await Worker.create({

@@ -15,7 +15,7 @@ import { timerSummary } from '../src/summary.ts';
 import { createEffects, type Effects } from './effects.ts';
 import { registerHandlers } from './handlers.ts';
 import { Life, now } from './life.ts';
-import type { ContinuationOutcome } from './messages.ts';
+import type { ContinuationOutcome, ReconcileRequest } from './messages.ts';
 import { readStart } from './read.ts';
 
 export async function continuation(given: unknown): Promise<ContinuationOutcome> {
@@ -48,8 +48,12 @@ async function live(life: Life, effects: Effects, shown?: ContinuationRecord): P
         await carryOut(life, effects, todo);
         break;
       case 'askOperator':
-        await condition(() => life.stopRequest !== undefined);
-        await close(life, effects);
+        if (shown !== life.record) {
+          shown = life.record;
+          showing.push(show(effects, shown, true));
+        }
+        await condition(() => life.stopRequest !== undefined || life.reconciliation !== undefined);
+        await (life.reconciliation ? reconcile(life, effects, life.reconciliation) : close(life, effects));
         break;
       case 'finish':
         if (life.committed) return leave(life, showing);
@@ -68,7 +72,13 @@ async function leave(life: Life, showing: readonly Promise<void>[]): Promise<Con
   return outcomeOf(life);
 }
 
-/** Makes a new question, or its new deadline, visible; the answer may already be on its way. */
+/** An operator's decision is carried out as a turn ends: under its lock, once (C6, C8). */
+async function reconcile(life: Life, effects: Effects, request: ReconcileRequest): Promise<void> {
+  life.adopt(await effects.reconcile({ ...request, record: life.record as ResumingRecord }));
+  life.reconciled();
+}
+
+/** Makes a new question, an unknown outcome, or its new deadline, visible; the answer may already be on its way. */
 async function show(effects: Effects, record: ContinuationRecord, announce: boolean): Promise<void> {
   try {
     await effects.open(record, announce);

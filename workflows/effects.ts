@@ -1,6 +1,6 @@
 /** The activities as the workflow calls them: with readable ids and summaries, and with the patience each deserves. */
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
-import type { Activities, CloseTurnInput, Committed } from '../activities/contract.ts';
+import type { Activities, CloseTurnInput, Committed, ReconcileTurnInput } from '../activities/contract.ts';
 import type { ContinuationRecord, ResumingRecord } from '../src/schema.ts';
 import { line, waitInWords } from '../src/summary.ts';
 import { now } from './life.ts';
@@ -12,6 +12,7 @@ const retry = { initialInterval: 1000, backoffCoefficient: 2, maximumInterval: 6
 export interface Effects {
   runTurn(record: ResumingRecord): Promise<Committed>;
   closeTurn(input: Omit<CloseTurnInput, 'now'>): ReturnType<Activities['closeTurn']>;
+  reconcile(input: Omit<ReconcileTurnInput, 'now'>): Promise<Committed>;
   deliver(record: ResumingRecord): Promise<Committed>;
   open(record: ContinuationRecord, announce: boolean): Promise<Committed>;
   project(record: ContinuationRecord): Promise<Committed>;
@@ -48,6 +49,8 @@ export function createEffects(options: ContinuationOptions): Effects {
     },
     closeTurn: (input) =>
       writing('close', `Close ${input.turnId}: ${input.reason}`).closeTurn({ ...input, now: now() }),
+    reconcile: (input) =>
+      writing('reconcile', `Decide ${input.turnId}: ${input.action}`).reconcile({ ...input, now: now() }),
     deliver(record) {
       const delivery = proxyActivities<Activities>({
         activityId: `deliver-${record.bounds.resumeAttempts}`,
@@ -60,7 +63,11 @@ export function createEffects(options: ContinuationOptions): Effects {
       });
       return delivery.deliver({ record, now: now() });
     },
-    open: (record, announce) => writing('open', `Ask for ${waitInWords(record.waitFor)}`).open({ record, announce }),
+    open: (record, announce) =>
+      writing('open', record.status === 'pending' ? `Ask for ${waitInWords(record.waitFor)}` : 'Ask an operator').open({
+        record,
+        announce,
+      }),
     project: (record) => writing('project', `Record: ${record.terminalReason ?? record.status}`).project({ record }),
   };
 }

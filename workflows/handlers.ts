@@ -12,19 +12,26 @@ import {
   type ContinuationOptions,
   type ContinuationStatusView,
   extendUpdate,
+  reconcileUpdate,
   recordQuery,
   resumeUpdate,
   statusQuery,
   stopSignal,
   stopUpdate,
+  takeUpdate,
 } from './messages.ts';
-import { failureOf, type Read, readAnswer, readExtension, readStop } from './read.ts';
+import { failureOf, isRunning, type Read, readAnswer, readExtension, readReconciliation, readStop } from './read.ts';
 
 export function registerHandlers(life: Life, options: ContinuationOptions): void {
-  const answer = decidedAtOnce(life, (given) => readAnswer(given, options));
+  const answer = decidedAtOnce(life, (given) => readAnswer(given, options, 'answered'));
   setHandler(resumeUpdate, (given) => accepted(answer.handler(given)), {
     description: 'Answer with any trigger: {"trigger": {"type": "user_reply", "message": {"text": "…"}}}',
     validator: answer.validator,
+  });
+  const take = decidedAtOnce(life, (given) => readAnswer(given, options, 'taken'));
+  setHandler(takeUpdate, (given) => accepted(take.handler(given)), {
+    description: 'Answer, and run the turn yourself: a message as for resume; ends the continuation',
+    validator: take.validator,
   });
   const extension = decidedAtOnce(life, readExtension);
   setHandler(extendUpdate, (given) => ({ record: extension.handler(given) }), {
@@ -36,6 +43,14 @@ export function registerHandlers(life: Life, options: ContinuationOptions): void
     validator: (given) => {
       const stop = readStop(given, life.record);
       if (!stop.ok) throw failureOf(stop, life.record);
+    },
+  });
+  setHandler(reconcileUpdate, (given) => reconcileAndWait(life, given), {
+    description:
+      'Decide an unknown outcome: {"turnId": "…", "attempt": 1, "action": "did_not_happen", "proof": …, "observedAt": …}',
+    validator: (given) => {
+      const request = readReconciliation(given, life);
+      if (!request.ok) throw failureOf(request, life.record);
     },
   });
   registerSignals(life, options);
@@ -65,12 +80,22 @@ function accepted(record: ContinuationRecord): Accepted {
   return { outcome: 'accepted', answer: winnerOf(record.answers.at(-1) as Answer), record };
 }
 
-/** The one asynchronous handler: a running turn is first closed under its lock (C6). */
+/** A running turn is first closed under its lock (C6). */
 async function stopAndWait(life: Life, given: unknown): Promise<{ record: ContinuationRecord }> {
   const stop = readStop(given, life.record);
   if (!stop.ok) throw failureOf(stop, life.record);
   life.stop(stop.value);
   await CancellationScope.nonCancellable(() => condition(() => life.stopRequest === undefined));
+  return { record: life.record };
+}
+
+/** Asynchronous as a stop: what became of the turn is heard first, then it is decided under its lock (C6). */
+async function reconcileAndWait(life: Life, given: unknown): Promise<{ record: ContinuationRecord }> {
+  await CancellationScope.nonCancellable(() => condition(() => !isRunning(life.record)));
+  const request = readReconciliation(given, life);
+  if (!request.ok) throw failureOf(request, life.record);
+  life.reconcile(request.value);
+  await CancellationScope.nonCancellable(() => condition(() => life.reconciliation === undefined));
   return { record: life.record };
 }
 
@@ -84,7 +109,7 @@ function registerSignals(life: Life, options: ContinuationOptions): void {
   };
   for (const type of WAIT_TYPES) {
     const answer = (given: unknown): void => {
-      const event = readAnswer(given, options, type);
+      const event = readAnswer(given, options, 'answered', type);
       const result = event.ok ? life.apply(event.value) : event;
       if (!result.ok && result.refusal) refused(type, given, result.refusal);
     };

@@ -7,7 +7,7 @@ import { isTerminal } from '../src/record.ts';
 import type { ContinuationRecord } from '../src/schema.ts';
 import { currentDetails } from '../src/summary.ts';
 import { attributesOf, shownStatus } from './attributes.ts';
-import type { ContinuationStart, RefusedSignal, StopRequest } from './messages.ts';
+import type { ContinuationStart, ReconcileRequest, RefusedSignal, StopRequest } from './messages.ts';
 
 const MAX_REFUSED_SIGNALS = 20;
 
@@ -19,6 +19,7 @@ export class Life {
   #receiptsHead: string;
   #committed = true;
   #stopRequest: StopRequest | undefined;
+  #reconciliation: ReconcileRequest | undefined;
   #interrupt: (() => void) | undefined;
   readonly #refusedSignals: RefusedSignal[] = [];
   readonly #showsAttributes: boolean;
@@ -43,6 +44,10 @@ export class Life {
   /** A stop that waits until the running turn or delivery is closed under its lock (C6). */
   get stopRequest(): StopRequest | undefined {
     return this.#stopRequest;
+  }
+  /** An operator's decision about the unknown outcome, until it is carried out under the turn's lock (C6). */
+  get reconciliation(): ReconcileRequest | undefined {
+    return this.#reconciliation;
   }
   get refusedSignals(): readonly RefusedSignal[] {
     return this.#refusedSignals;
@@ -81,6 +86,14 @@ export class Life {
   /** What ran has been closed: nobody waits for the stop any more. */
   stopTaken(): void {
     this.#stopRequest = undefined;
+  }
+
+  reconcile(request: ReconcileRequest): void {
+    this.#reconciliation = request;
+  }
+
+  reconciled(): void {
+    this.#reconciliation = undefined;
   }
 
   /** What a stop that comes from now on interrupts. */

@@ -1,7 +1,16 @@
 /** Updates, signals and queries of a continuation. Their wire names are fixed: other languages and people use them. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { SignedMessage } from '../src/message.ts';
-import type { ContinuationRecord, Refusal, TerminalReason, WaitType, Winner } from '../src/schema.ts';
+import type {
+  ContentRef,
+  ContinuationRecord,
+  Reconciliation,
+  Refusal,
+  Stamp,
+  TerminalReason,
+  WaitType,
+  Winner,
+} from '../src/schema.ts';
 
 export const CONTINUATION_TYPE = 'continuation';
 export const MAINTENANCE_TYPE = 'continuationMaintenance';
@@ -62,7 +71,24 @@ export interface StopRequest {
   readonly supersededBy?: string;
 }
 
+/** How an operator decides an unknown outcome (001 `ResumeClosure`). */
+export interface ReconcileRequest {
+  readonly turnId: string;
+  readonly attempt: number;
+  readonly action: Reconciliation['action'];
+  /** With `happened`: what the turn came to, as JSON. */
+  readonly resultRef?: ContentRef;
+  readonly issuer?: string | undefined;
+  readonly proof: Reconciliation['proof'];
+  readonly observedAt: string;
+  readonly expiresAt?: string | undefined;
+  /** Whom our client speaks for; without it, whoever can write to the namespace. */
+  readonly stamp?: Pick<Stamp, 'subject' | 'verified' | 'channel'>;
+}
+
 export const resumeUpdate = defineUpdate<Accepted, [SignedMessage]>('resume');
+export const takeUpdate = defineUpdate<Accepted, [SignedMessage]>('take');
+export const reconcileUpdate = defineUpdate<{ record: ContinuationRecord }, [ReconcileRequest]>('reconcile');
 export const stopUpdate = defineUpdate<{ record: ContinuationRecord }, [StopRequest]>('stop');
 export const extendUpdate = defineUpdate<{ record: ContinuationRecord }, [{ expiresAt: string }]>('extend');
 /** One signal per wait type: `answerSignals.user_reply` and so on. */

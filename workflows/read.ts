@@ -4,11 +4,18 @@ import { next } from '../src/continuation.ts';
 import type { Answered, Extended, Step } from '../src/events.ts';
 import { jsonFault, utf8Length } from '../src/json.ts';
 import { answeredEvent, readMessage } from '../src/message.ts';
+import { reconciliationFault } from '../src/message-shape.ts';
 import { STATUS_OF } from '../src/record.ts';
 import type { ContinuationRecord, Refusal, TerminalReason, WaitType } from '../src/schema.ts';
 import { currentDetails } from '../src/summary.ts';
-import { now } from './life.ts';
-import { type ContinuationOptions, type ContinuationStart, REPEATED, type StopRequest } from './messages.ts';
+import { type Life, now } from './life.ts';
+import {
+  type ContinuationOptions,
+  type ContinuationStart,
+  REPEATED,
+  type ReconcileRequest,
+  type StopRequest,
+} from './messages.ts';
 
 export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: Refusal };
 type Fields = Record<string, unknown>;
@@ -44,14 +51,41 @@ function isOpen(record: Fields): boolean {
 }
 
 /** An answer, from an update or from the signal named after its wait type. */
-export function readAnswer(given: unknown, options: ContinuationOptions, signal?: WaitType): Read<Answered> {
+export function readAnswer(
+  given: unknown,
+  options: ContinuationOptions,
+  type: Answered['type'],
+  signal?: WaitType,
+): Read<Answered> {
   const message = readMessage(given, signal);
   if (!message.ok) return invalid(message.path, message.message);
   if (!message.value.stamp && !options.directMessages) {
     const why = 'this continuation is answered through the client only';
     return { ok: false, refusal: { code: 'not_authorized', message: why } };
   }
-  return { ok: true, value: answeredEvent(message.value, now(), currentUpdateInfo()?.id) };
+  return { ok: true, value: { ...answeredEvent(message.value, now(), currentUpdateInfo()?.id), type } };
+}
+
+/**
+ * What an operator says of an unknown outcome; only that of the very execution in question is decided. The row knows of it a
+ * moment before the workflow does, so while the turn runs here it may be in question there.
+ */
+export function readReconciliation(given: unknown, life: Life): Read<ReconcileRequest> {
+  const wrong = reconciliationFault(given);
+  if (wrong) return invalid(wrong.path, wrong.message);
+  const request = given as ReconcileRequest;
+  const { turnId, attempt } = request;
+  const { resume, status } = life.record;
+  const inQuestion = resume?.uncertain && resume.attempt === attempt && !life.reconciliation;
+  if (status === 'resuming' && resume?.turnId === turnId && (inQuestion || isRunning(life.record)))
+    return { ok: true, value: request };
+  const message = `the outcome of ${turnId}, attempt ${attempt}, is not in question`;
+  return { ok: false, refusal: { code: 'already_resumed', message, status } };
+}
+
+/** Whether what becomes of the turn is still to be heard. */
+export function isRunning(record: ContinuationRecord): boolean {
+  return next(record).do === 'runTurn';
 }
 
 /** A stop; its metadata is merged into the record's (002), so it is measured together with that. */

@@ -9,7 +9,7 @@ import type { Database } from './tables.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 256;
-const OPEN_STATUSES: readonly string[] = ['pending', 'resuming'];
+const OPEN_STATUSES: readonly string[] = ['open', 'pending', 'resuming', 'uncertain'];
 
 /** A row as functions return it; null members when there is none. */
 export interface StoredRow {
@@ -111,7 +111,8 @@ async function list({ run }: Connection, query: ListQuery): Promise<Page> {
   const { scope, status, waitFor, sessionId, assistantId, answeredBy, after } = query;
   const rows = await run((db) => {
     let select = db.selectFrom('continuations.continuations').select(['id', shown]).where(within('scope', scope));
-    if (status !== undefined) select = select.where('status', '=', status);
+    if (status === 'uncertain') select = select.where('uncertain', '=', true);
+    else if (status !== undefined && status !== 'open') select = select.where('status', '=', status);
     // In these words, so that the partial indexes of open rows apply.
     if (status !== undefined && OPEN_STATUSES.includes(status))
       select = select.where(sql<boolean>`status in ('pending', 'resuming')`);

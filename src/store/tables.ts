@@ -1,4 +1,5 @@
 /** The tables that are queried outside SQL functions, as Kysely knows them. */
+import type { Execution, TurnState } from '../ports.ts';
 import type { ContinuationRecord, HarnessResult } from '../schema.ts';
 
 export interface ContinuationTable {
@@ -33,7 +34,12 @@ export interface ContentTable {
 export interface TurnTable {
   turn_id: string;
   continuation_id: string;
+  state: TurnState;
+  attempt: number;
+  worker: string | null;
+  started_at: string | null;
   result: HarnessResult | null;
+  evidence: Execution['late'];
 }
 
 /** All of them live in the schema of `migrations.ts`. */

@@ -2,7 +2,18 @@
 import { sql } from 'kysely';
 import type { Content } from '../content.ts';
 import { ContinuationError } from '../errors.ts';
-import type { BeginTurn, Begun, Closed, CloseTurn, Ended, EndTurn, Grant, Turns } from '../ports.ts';
+import type {
+  BeginTurn,
+  Begun,
+  Closed,
+  CloseTurn,
+  Ended,
+  EndTurn,
+  Execution,
+  Grant,
+  ReconcileTurn,
+  Turns,
+} from '../ports.ts';
 import type { ContentRef, ResumingRecord } from '../schema.ts';
 import { arrays, json } from './parameters.ts';
 import { type StoredRow, within } from './records.ts';
@@ -16,6 +27,8 @@ export function createTurns(connection: Connection): TurnEnds {
     beginTurn: (input) => beginTurn(connection, input),
     endTurn: (input) => endTurn(connection, input),
     closeTurn: (input) => closeTurn(connection, input),
+    reconcileTurn: (input) => reconcileTurn(connection, input),
+    executions: (scope, id) => executions(connection, scope, id),
     keepEvidence: (turnId, fence, evidence) =>
       run(async (db) => {
         await sql`
@@ -42,6 +55,7 @@ interface BegunRow extends StoredRow {
   attempt: number;
   started_at: string;
   spent_ms: number;
+  worker: string | null;
   superseded_by: string;
   state: Buffer | null;
   input: Buffer | null;
@@ -62,7 +76,7 @@ async function beginTurn({ run }: Connection, input: BeginTurn): Promise<Begun> 
     case 'finished':
       return { found: 'finished', record: row.record, receiptsHead: row.receipts_head };
     case 'lost':
-      return { found: 'lost', ...grantOf(row) };
+      return { found: 'lost', ...grantOf(row), ...(row.worker && { worker: row.worker }) };
     default:
       return fresh(row);
   }
@@ -115,6 +129,40 @@ async function endTurn({ run }: Connection, input: EndTurn): Promise<Ended> {
   });
   if (!row?.record) return { accepted: false, record, receiptsHead: DELETED };
   return { accepted: row.verdict === 'accepted', record: row.record, receiptsHead: row.receipts_head };
+}
+
+async function reconcileTurn({ run }: Connection, input: ReconcileTurn): Promise<Ended> {
+  const { turnId, attempt, state, record, result, receipts } = input;
+  const { digests, bodies } = arrays(input.contents);
+  const row = await run(async (db) => {
+    const { rows } = await sql<DecidedRow<'accepted' | 'refused'>>`
+      select * from continuations.reconcile_turn(${turnId}, ${attempt}, ${state}, ${json(record)}::jsonb, ${json(result)}::jsonb,
+        ${digests}::text[], ${bodies}::bytea[], ${json(receipts)}::jsonb)`.execute(db);
+    return rows[0];
+  });
+  if (!row?.record) return { accepted: false, record, receiptsHead: DELETED };
+  return { accepted: row.verdict === 'accepted', record: row.record, receiptsHead: row.receipts_head };
+}
+
+async function executions({ run }: Connection, scope: string, id: string): Promise<Execution[]> {
+  const rows = await run((db) =>
+    db
+      .selectFrom('continuations.turns as t')
+      .innerJoin('continuations.continuations as c', 'c.id', 't.continuation_id')
+      .select(['t.turn_id', 't.state', 't.attempt', 't.worker', 't.started_at', 't.evidence'])
+      .where('c.id', '=', id)
+      .where(within('c.scope', scope))
+      .orderBy('t.started_at')
+      .execute(),
+  );
+  return rows.map(({ turn_id, state, attempt, worker, started_at, evidence }) => ({
+    turnId: turn_id,
+    state,
+    attempt,
+    late: evidence,
+    ...(worker && { worker }),
+    ...(started_at && { startedAt: started_at }),
+  }));
 }
 
 async function closeTurn({ run }: Connection, input: CloseTurn): Promise<Closed> {

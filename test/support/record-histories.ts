@@ -16,6 +16,7 @@ import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { startPostgres } from '../../src/dev/postgres.ts';
 import { findTemporalCli } from '../../src/dev/temporal-cli.ts';
 import { startTemporalServer } from '../../src/dev/temporal-server.ts';
+import { digestText } from '../../src/digest.ts';
 import {
   bundleWorkflows,
   type ContinuationClientOptions,
@@ -28,6 +29,7 @@ import {
   type HarnessResultInput,
   migrate,
   OutcomeUnknown,
+  type ReconcileContinuationInput,
   type ResumedTurn,
   TransientError,
   type Trigger,
@@ -57,6 +59,16 @@ const turns: Record<string, (turn: ResumedTurn) => Promise<HarnessResultInput>> 
     return DONE;
   },
   'uncertain-then-stopped': async () => {
+    throw new OutcomeUnknown('the bank did not answer');
+  },
+  'reconciled-happened': async () => {
+    throw new OutcomeUnknown('the bank did not answer');
+  },
+  'reconciled-runs-again': async ({ attempt }) => {
+    if (attempt === 1) throw new OutcomeUnknown('the bank did not answer');
+    return DONE;
+  },
+  'closed-incomplete': async () => {
     throw new OutcomeUnknown('the bank did not answer');
   },
   'stopped-while-running': untilAborted,
@@ -125,6 +137,17 @@ async function waiting(
     stop: () => own.stop({ continuationId: id, reason: 'cancelled_by_user' }),
     client: own,
   };
+}
+
+/** An unknown outcome, and what an operator decides about it. */
+async function reconciled(name: string, decision: Pick<ReconcileContinuationInput, 'action' | 'result'>) {
+  const { id, answer, client: own } = await waiting(name);
+  await answer();
+  await reaches(id, '"uncertain"');
+  const proof = { ref: 'ledger/1', digest: digestText('the ledger') };
+  const execution = { continuationId: id, turnId: `${id}:resume:1`, attempt: 1 };
+  await own.reconcile({ ...execution, ...decision, proof, observedAt: new Date() });
+  return id;
 }
 
 /** Until the workflow itself says so. */
@@ -209,6 +232,20 @@ const SCENARIOS: Record<string, () => Promise<string | { running: string }>> = {
     await answer();
     await reaches(id, '"uncertain"');
     await stop();
+    return id;
+  },
+  async 'reconciled-happened'() {
+    return reconciled('reconciled-happened', { action: 'happened', result: DONE });
+  },
+  async 'reconciled-runs-again'() {
+    return reconciled('reconciled-runs-again', { action: 'did_not_happen' });
+  },
+  async 'closed-incomplete'() {
+    return reconciled('closed-incomplete', { action: 'close_incomplete' });
+  },
+  async taken() {
+    const { id } = await waiting('taken');
+    await client().take({ continuationId: id, trigger: reply });
     return id;
   },
   async 'stopped-while-pending'() {

@@ -1,7 +1,7 @@
 /** Functions that decide how a turn runs and ends, under the lock of its continuation's row (C6). */
 export const TURNS = `
 create type turn_begun as (found text, fence integer, attempt integer, started_at text, spent_ms bigint, record jsonb,
-  receipts_head text, superseded_by text, state bytea, input bytea);
+  receipts_head text, superseded_by text, state bytea, input bytea, worker text);
 
 -- Lets the holder of a token run turn t: the receipt of its attempt is appended to c, which the caller saves.
 create function with_started(c continuations, t turns) returns continuations language plpgsql
@@ -23,6 +23,7 @@ begin
   b.attempt := t.attempt;
   b.started_at := t.started_at;
   b.spent_ms := t.spent_ms;
+  b.worker := t.worker;
   b.record := shown(c.record, c.superseded_by);
   b.receipts_head := c.receipts_head;
   if t.granted = 'fresh' then
@@ -80,9 +81,9 @@ begin
   t.state := 'running';
   t.fence := t.fence + 1;
   t.token := p_token;
-  t.worker := p_worker;
   t.next_record := null;
   if t.granted = 'fresh' then
+    t.worker := p_worker;
     t.attempt := t.attempt + 1;
     t.started_at := p_at;
     c := with_started(c, t);
@@ -124,6 +125,35 @@ begin
   else
     c := with_receipts(with_record(c, r), jsonb_build_array(fact));
   end if;
+  perform save(c);
+  return row('accepted', r, c.receipts_head)::turn_ended;
+end $$;
+
+-- Decides a turn whose outcome is unknown: it ends, or it runs again with a new attempt and the whole of its budget.
+create function reconcile_turn(turn text, p_attempt integer, p_state text, r jsonb, p_result jsonb, digests text[], bodies bytea[],
+  facts jsonb) returns turn_ended language plpgsql set search_path from current as $$
+declare
+  c continuations;
+  t turns;
+  o turn_ended;
+begin
+  select * into c from continuations where id = r ->> 'id' for update;
+  if not found then return null; end if;
+  select * into t from turns where turn_id = turn;
+  o.record := coalesce(t.next_record, shown(c.record, c.superseded_by));
+  o.receipts_head := c.receipts_head;
+  if t.state is distinct from 'uncertain' or t.attempt <> p_attempt or c.status not in ('pending', 'resuming')
+    or c.revision >= (r ->> 'revision')::integer then
+    -- The same decision again: an acknowledgement got lost.
+    o.verdict := case when exists (select from receipts e where e.continuation_id = c.id and e.cause = facts #>> '{0,cause}'
+      and e.body = facts #>> '{0,body}') then 'accepted' else 'refused' end;
+    return o;
+  end if;
+
+  update turns set state = p_state, fence = t.fence + 1, result = p_result, spent_ms = 0,
+    next_record = case when p_state = 'ended' then null else r end where turn_id = turn;
+  perform keep_contents(c, digests, bodies);
+  c := with_receipts(case when r ->> 'status' = 'pending' then c else with_record(c, r) end, facts);
   perform save(c);
   return row('accepted', r, c.receipts_head)::turn_ended;
 end $$;

@@ -1,0 +1,75 @@
+/** Carries out an operator's decision about an unknown outcome, under the lock of the turn (C6, C8; 001 `ResumeClosure`). */
+import { Context } from '@temporalio/activity';
+import { step } from '../src/continuation.ts';
+import { receipt, reconcileDigest, reconciledReceipt } from '../src/receipts.ts';
+import { HarnessResult, type Reconciliation, type ResumingRecord } from '../src/schema.ts';
+import { settlementOf, withoutState } from '../src/settlement.ts';
+import { traceEnd } from '../src/trace.ts';
+import type { Activities, Committed, ReconcileTurnInput } from './contract.ts';
+import type { ActivityDeps } from './deps.ts';
+
+type Deps = Pick<ActivityDeps, 'store' | 'delivery' | 'trace'>;
+
+export function createReconcile(deps: Deps): Activities['reconcile'] {
+  return async (input) => {
+    const { record, turnId, attempt, now: at } = input;
+    const result = await resultOf(deps, input);
+    const settlement = result && settlementOf(result, { turnId, at });
+    const settled = settlement && { ...settlement.settled, deliverable: deps.delivery !== undefined };
+    const reconciliation = reconciliationOf(input);
+    const after = step(record, {
+      type: 'reconciled',
+      at,
+      turnId,
+      attempt,
+      reconciliation,
+      ...(settled && { settled }),
+    });
+    const tooLarge = after.ok && settlement?.tooLarge(after.record);
+    if (!after.ok || tooLarge) return notDecided(deps, record, tooLarge ? tooLarge.message : 'it is not in question');
+    const ended = after.record.resume?.outcome !== undefined || after.record.status === 'pending';
+    const fact = reconciledReceipt(after.record, { turnId, attempt, reconciliation });
+    const committed = await deps.store.reconcileTurn({
+      turnId,
+      attempt,
+      state: input.action === 'did_not_happen' ? 'ended' : ended ? 'settled' : 'failed',
+      record: after.record,
+      receipts: result ? [fact, receipt('settled', after.record)] : [fact],
+      ...(result && { result: withoutState(result) }),
+      ...(ended && settlement && { contents: settlement.contents }),
+    });
+    if (committed.accepted) traceEnd(deps.trace, committed.record, at);
+    return committed;
+  };
+}
+
+/** Nothing is taken from `stamp` but who is spoken for; without it that is whoever can write to the namespace. */
+function reconciliationOf({ record, now, stamp, turnId, attempt, ...request }: ReconcileTurnInput): Reconciliation {
+  const { action, issuer, proof, observedAt, expiresAt } = request;
+  return {
+    action,
+    requestDigest: reconcileDigest({ turnId, attempt, ...request }),
+    actor: stamp?.subject ?? 'temporal',
+    verified: stamp?.verified ?? false,
+    channel: stamp?.channel ?? 'temporal',
+    ...(issuer && { issuer }),
+    proof: proof as Reconciliation['proof'],
+    observedAt,
+    ...(expiresAt && { expiresAt }),
+    at: now,
+  };
+}
+
+async function resultOf(
+  { store }: Deps,
+  { record, resultRef }: ReconcileTurnInput,
+): Promise<HarnessResult | undefined> {
+  const content = resultRef && (await store.content(record.scope, resultRef));
+  if (!content) return undefined;
+  return HarnessResult.parse(JSON.parse(Buffer.from(content.bytes).toString('utf8')));
+}
+
+async function notDecided({ store }: Deps, record: ResumingRecord, why: string): Promise<Committed> {
+  Context.current().log.warn('An unknown outcome was not decided', { continuationId: record.id, why });
+  return (await store.getAcrossScopes(record.id)) ?? { record, receiptsHead: '' };
+}
