@@ -1,9 +1,11 @@
 /** The client: creates continuations, brings answers to them, and reads them. It is the one way in for every surface. */
 import { Client } from '@temporalio/client';
+import type { ContinuationEvent } from './access-ports.ts';
 import type { AnsweringDeps } from './answering.ts';
 import type { Caller } from './caller.ts';
 import { type ContinuationClientOptions, resolveCaller, resolveOptions } from './client-options.ts';
 import { type CreateResult, commitCreate, prepareCreate } from './creating.ts';
+import { type EventsInput, follow } from './feed.ts';
 import { createManaging, type ManageResult } from './managing.ts';
 import { whyNotAllowed } from './policy.ts';
 import type { ListQuery, Page, Receipt } from './ports.ts';
@@ -56,6 +58,8 @@ export interface ContinuationClient {
   listBySession(sessionId: string): Promise<ContinuationRecord[]>;
   /** The record now and after every change, until it ends (with an id) or the signal aborts. */
   watch(input?: WatchInput): AsyncIterable<ContinuationRecord>;
+  /** Every receipt of the caller's scope in the order of commits, from `after` on (default: from now) until the signal aborts. */
+  events(input?: EventsInput): AsyncIterable<ContinuationEvent>;
   /** Notes that the user was active in a session; see `delivery.suppressIfSessionReengaged`. `at`: default now. */
   sessionActive(sessionId: string, at?: string | Date): Promise<void>;
   /** The receipts, oldest first, or null when there is no such continuation. */
@@ -106,6 +110,7 @@ export function createClient(options: ContinuationClientOptions): ContinuationCl
       take: (input) => take(own, input),
       ...createManaging(own),
       reconcile: (input) => reconcile(own, input),
+      events: (input = {}) => follow(store, caller.scope, input),
       ...createReading(own),
       as: (other) => clientFor(resolveCaller({ ...caller, ...other })),
       close: () => marks.close(),

@@ -44,8 +44,11 @@ export async function waitForRow(
   }
 }
 
-/** `next()` before a read makes sure that a change during the read is not missed. */
-export function listen(store: Store, id: string, heedless: (status: ShownStatus) => boolean = () => false) {
+/**
+ * Changes of one continuation, or of all. `next()` before a read makes sure that a change during the read is not missed; what it
+ * returns waits and tells whether there was a change.
+ */
+export function listen(store: Store, id: string | undefined, heedless: (status: ShownStatus) => boolean = () => false) {
   let changed = 0;
   let wake: (() => void) | undefined;
   const look = (): void => {
@@ -53,19 +56,19 @@ export function listen(store: Store, id: string, heedless: (status: ShownStatus)
     wake?.();
   };
   const subscription = store.onChange((other, status) => {
-    if (other === id && !heedless(status)) look();
+    if ((id === undefined || other === id) && !heedless(status)) look();
   }, look);
   return {
     next() {
       const seen = changed;
-      return (ms: number, signal?: AbortSignal): Promise<void> =>
+      return (ms: number, signal?: AbortSignal): Promise<boolean> =>
         new Promise((resolve) => {
-          if (changed !== seen) return resolve();
+          if (changed !== seen || signal?.aborted) return resolve(changed !== seen);
           const done = () => {
             clearTimeout(timer);
             signal?.removeEventListener('abort', done);
             wake = undefined;
-            resolve();
+            resolve(changed !== seen);
           };
           const timer = setTimeout(done, ms);
           signal?.addEventListener('abort', done, { once: true });

@@ -15,7 +15,8 @@ import { createActivities } from '../activities/index.ts';
 import { MAINTENANCE_TYPE } from '../workflows/messages.ts';
 import { DEFAULT_HEARTBEAT_TIMEOUT_MS, DEFAULT_TASK_QUEUE } from './client-options.ts';
 import { ContinuationError } from './errors.ts';
-import { type Policy, permissionPolicy } from './policy.ts';
+import { keyPolicy } from './keys.ts';
+import type { Policy } from './policy.ts';
 import type { Delivery, Harness, Store, Trace } from './ports.ts';
 import { createStarter } from './start.ts';
 import { harmless } from './trace.ts';
@@ -29,7 +30,7 @@ export interface ContinuationWorkerOptions {
   readonly harness: Harness | Readonly<Record<string, Harness>>;
   /** Without it, follow-ups are `not_applicable`. */
   readonly delivery?: Delivery;
-  /** Asked again when a turn starts, with what holds then. Default: by the permissions of whoever answered. */
+  /** Asked again when a turn starts, with what holds then. Default: by the permissions of whoever answered, and of its API key as it is then. */
   readonly policy?: Policy;
   readonly trace?: Trace;
   /** Default `continuations`. */
@@ -103,7 +104,7 @@ export async function createWorker(options: ContinuationWorkerOptions): Promise<
     },
     console.warn,
   );
-  const { delivery, policy = permissionPolicy } = options;
+  const { delivery, policy = keyPolicy(store) } = options;
   const trace = harmless(options.trace, console.warn);
   const activities = createActivities(
     { store, temporal, starter, policy, delivery, trace, identity, harnessFor: harnessFor(options.harness) },

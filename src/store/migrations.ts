@@ -1,4 +1,5 @@
 /** The steps from an empty database to the present tables and functions. Forward only: one that was released never changes. */
+import { ACCESS } from './sql/access.ts';
 import { DELIVERIES } from './sql/deliveries.ts';
 import { RECORDS } from './sql/records.ts';
 import { TABLES } from './sql/tables.ts';
@@ -16,4 +17,5 @@ export const SCHEMA = 'continuations';
 export const MIGRATIONS: readonly Migration[] = [
   { name: '0001-tables', sql: TABLES },
   { name: '0002-functions', sql: [RECORDS, TURNS, DELIVERIES, UPKEEP].join('\n') },
+  { name: '0003-access', sql: ACCESS },
 ];

@@ -1,7 +1,9 @@
 /** The store on PostgreSQL: all SQL of the project is in this folder. */
 import type { Store } from '../ports.ts';
+import { createKeys, createRequests } from './access.ts';
 import { createContents } from './contents.ts';
 import { createDeliveries } from './deliveries.ts';
+import { createEvents } from './events.ts';
 import { createListening } from './listen.ts';
 import { openDatabase } from './open.ts';
 import { createReceipts } from './receipts.ts';
@@ -34,6 +36,9 @@ export function createStore({ waitMs = DEFAULT_WAIT_MS, ...options }: StoreOptio
     ...createDeliveries(connection),
     ...createReceipts(connection),
     ...createUpkeep(connection),
+    ...createKeys(connection),
+    ...createRequests(connection),
+    ...createEvents(connection),
     onChange: listening.onChange,
     async close() {
       await listening.close();

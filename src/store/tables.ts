@@ -1,6 +1,6 @@
 /** The tables that are queried outside SQL functions, as Kysely knows them. */
 import type { Execution, TurnState } from '../ports.ts';
-import type { ContinuationRecord, HarnessResult } from '../schema.ts';
+import type { ContinuationRecord, HarnessResult, Permission } from '../schema.ts';
 
 export interface ContinuationTable {
   id: string;
@@ -42,10 +42,22 @@ export interface TurnTable {
   evidence: Execution['late'];
 }
 
+export interface ApiKeyTable {
+  id: string;
+  subject: string;
+  scope: string;
+  permissions: Permission[];
+  secret_digest: string;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+}
+
 /** All of them live in the schema of `migrations.ts`. */
 export interface Database {
   'continuations.continuations': ContinuationTable;
   'continuations.receipts': ReceiptTable;
   'continuations.contents': ContentTable;
   'continuations.turns': TurnTable;
+  'continuations.api_keys': ApiKeyTable;
 }

@@ -1,0 +1,201 @@
+/** The HTTP API on real servers: what it does, and what it tells. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestApi, type Sent, type TestApi } from '../support/http.ts';
+import { type Actors, createActors, type Stack, startStack } from '../support/stack.ts';
+
+let stack: Stack;
+let api: TestApi;
+let actors: Actors;
+beforeAll(async () => {
+  stack = await startStack();
+  api = createTestApi(stack);
+  actors = createActors();
+  await stack.startWorker({ harness: actors.harness, delivery: actors.delivery });
+});
+afterAll(() => stack?.close());
+
+let count = 0;
+const approval = (more: Record<string, unknown> = {}) => ({
+  assistantId: 'support',
+  originTurnId: `turn-${++count}`,
+  harnessResult: {
+    outcome: 'awaiting_approval',
+    assistantMessage: { text: 'May I refund order 1042?' },
+    continuation: { state: { approvalId: 'refund', order: '1042' } },
+  },
+  ...more,
+});
+const approve = ({ body: { record } }: Sent, decision = 'approved') => ({
+  suspensionId: record.suspension.id,
+  suspensionDigest: record.suspension.digest,
+  trigger: { type: 'approval_resolution', approvalId: 'refund', decision },
+});
+
+describe('the API', () => {
+  test('goes from create to answer to result, and receipts name the key', async () => {
+    const alice = await api.user();
+    const created = await alice.send('POST', '/v1/continuations', approval());
+    expect(created).toMatchObject({ status: 201, body: { created: true, started: true } });
+    const path = created.headers.get('location') as string;
+    const answered = await alice.send('POST', `${path}/answers?until=finished`, approve(created));
+    expect(answered).toMatchObject({
+      status: 200,
+      body: {
+        outcome: 'accepted',
+        answer: { subject: 'alice', verified: true, channel: `http:${alice.keyId}`, decision: 'approved' },
+        record: { status: 'completed' },
+        delivery: { status: 'delivered' },
+      },
+    });
+    expect((await alice.send('GET', `${path}?include=result,state`)).body).toMatchObject({
+      status: 'completed',
+      state: { order: '1042' },
+      result: { outcome: 'completed' },
+    });
+    const { body } = await alice.send('GET', `${path}/receipts`);
+    expect(body.receipts.map((one: { kind: string }) => one.kind)).toEqual([
+      'created',
+      'admitted',
+      'started',
+      'settled',
+      'delivered',
+    ]);
+  });
+
+  test('C1: tells a loser who won, as a problem document', async () => {
+    const alice = await api.user();
+    const created = await alice.send('POST', '/v1/continuations', approval());
+    const path = created.headers.get('location') as string;
+    await alice.send('POST', `${path}/answers?until=finished`, approve(created));
+    const bob = await api.user({ subject: 'bob' });
+    const late = await bob.send('POST', `${path}/answers`, approve(created, 'denied'));
+    expect(late.status).toBe(409);
+    expect(late.headers.get('content-type')).toBe('application/problem+json');
+    expect(late.body).toMatchObject({
+      code: 'already_terminal',
+      status: 409,
+      winner: { subject: 'alice', decision: 'approved' },
+      continuationStatus: 'completed',
+    });
+  });
+
+  test('C16: what is outside the scope of a key is not there', async () => {
+    const alice = await api.user();
+    const created = await alice.send('POST', '/v1/continuations', approval());
+    const path = created.headers.get('location') as string;
+    const other = await api.user({ scope: 'app=other' });
+    for (const [method, to, body] of [
+      ['GET', path],
+      ['GET', `${path}/receipts`],
+      ['POST', `${path}/answers`, approve(created)],
+      ['POST', `${path}/stop`, { reason: 'cancelled_by_user' }],
+      ['DELETE', path],
+    ] as const) {
+      const sent = await other.send(method, to, body);
+      expect([to, sent.status, sent.body.code]).toEqual([to, 404, 'not_found']);
+    }
+    expect((await other.send('GET', '/v1/continuations')).body).toEqual({ records: [] });
+    expect((await alice.send('GET', path)).body).toMatchObject({
+      status: 'pending',
+      revision: created.body.record.revision,
+    });
+  });
+
+  test('refuses an approval that does not say what was seen', async () => {
+    const alice = await api.user();
+    const created = await alice.send('POST', '/v1/continuations', approval());
+    const { suspensionDigest: _, ...blind } = approve(created);
+    const path = created.headers.get('location') as string;
+    expect(await alice.send('POST', `${path}/answers`, blind)).toMatchObject({
+      status: 422,
+      body: { code: 'invalid_input', path: 'suspensionDigest' },
+    });
+  });
+});
+
+describe('a key', () => {
+  test('is needed, and holds until it is revoked or expires', async () => {
+    expect(await api.send('GET', '/v1/continuations')).toMatchObject({
+      status: 401,
+      body: { code: 'unauthenticated' },
+    });
+    const alice = await api.user();
+    expect((await alice.send('GET', '/v1/continuations?limit=1')).status).toBe(200);
+    await stack.store.revokeKey('app=default', alice.keyId, new Date().toISOString());
+    expect((await alice.send('GET', '/v1/continuations?limit=1')).status).toBe(401);
+    const late = await api.user({ expiresAt: new Date(Date.now() - 1).toISOString() });
+    expect((await late.send('GET', '/v1/continuations?limit=1')).status).toBe(401);
+  });
+
+  test('is kept as a digest: its secret is not in the database', async () => {
+    const { token, keyId } = await api.user();
+    const stored = JSON.stringify(await stack.store.keyAcrossScopes(keyId));
+    expect(stored).toContain(keyId);
+    expect(stored).not.toContain(token.slice(-43));
+  });
+
+  test('gives what its permissions say', async () => {
+    const alice = await api.user();
+    const created = await alice.send('POST', '/v1/continuations', approval());
+    const path = created.headers.get('location') as string;
+    const reader = await api.user({ permissions: ['read'] });
+    expect((await reader.send('GET', path)).status).toBe(200);
+    const answerer = await api.user({ permissions: ['answer'] });
+    for (const sent of [
+      await reader.send('POST', '/v1/continuations', approval()),
+      await reader.send('POST', `${path}/answers`, approve(created)),
+      await answerer.send('POST', `${path}/answers`, approve(created)),
+      await answerer.send('GET', path),
+    ])
+      expect(sent).toMatchObject({ status: 403, body: { code: 'not_authorized' } });
+  });
+
+  test('that is revoked while its answer waits for a worker starts nothing', async () => {
+    const idle = await startStack({ answerTimeoutMs: 500 });
+    try {
+      const own = createTestApi(idle);
+      const alice = await own.user();
+      const created = await alice.send('POST', '/v1/continuations', approval());
+      const path = created.headers.get('location') as string;
+      const stored = await alice.send('POST', `${path}/answers`, approve(created));
+      expect(stored).toMatchObject({ status: 202, body: { outcome: 'stored' } });
+      await idle.store.revokeKey('app=default', alice.keyId, new Date().toISOString());
+      const { harness, turns } = createActors();
+      await idle.startWorker({ harness });
+      await expect
+        .poll(async () => (await idle.client.get({ continuationId: created.body.record.id }))?.status, {
+          timeout: 30_000,
+        })
+        .toBe('cancelled');
+      expect(turns(created.body.record.id)).toEqual([]);
+    } finally {
+      await idle.close();
+    }
+  });
+});
+
+describe('Idempotency-Key', () => {
+  test('gives the same answer to the same request, and a conflict to another', async () => {
+    const alice = await api.user();
+    const input = approval();
+    const named = { 'idempotency-key': `create-${count}` };
+    const first = await alice.send('POST', '/v1/continuations', input, named);
+    const again = await alice.send('POST', '/v1/continuations', input, named);
+    expect(again.status).toBe(201);
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect(again.headers.get('location')).toBe(first.headers.get('location'));
+    expect(await alice.send('POST', '/v1/continuations', approval(), named)).toMatchObject({
+      status: 409,
+      body: { code: 'idempotency_conflict' },
+    });
+    // Names of others do not meet.
+    const bob = await api.user({ subject: 'bob' });
+    expect((await bob.send('POST', '/v1/continuations', approval(), named)).status).toBe(201);
+  });
+});
+
+test('the document describes every operation', async () => {
+  const { body } = await api.send('GET', '/openapi.json');
+  expect(Object.keys(body.paths)).toHaveLength(10);
+});
