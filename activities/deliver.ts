@@ -14,7 +14,7 @@ import { type Cause, DeliveryResult, type ResumingRecord } from '../src/schema.t
 import { traceEnd, traceOf } from '../src/trace.ts';
 import { createClock } from './clock.ts';
 import type { Activities } from './contract.ts';
-import type { ActivityDeps } from './deps.ts';
+import { type ActivityDeps, deliveryOf } from './deps.ts';
 import { classify, retryDelayMs, tryAgain } from './failure.ts';
 import { whileHeartbeating } from './heartbeat.ts';
 import { persistently } from './persistently.ts';
@@ -38,13 +38,13 @@ export function createDeliver(deps: ActivityDeps): Activities['deliver'] {
     }
     const deliveryId = record.resume.turnId;
     const execution = { deliveryId, continuationId: record.id, token: newToken(), clock: createClock(now) };
-    return whileHeartbeating(() => beginAndDeliver(deps, execution));
+    return whileHeartbeating(() => beginAndDeliver(deps, execution, record));
   };
 }
 
-async function beginAndDeliver(deps: ActivityDeps, execution: Execution): Promise<Stored> {
+async function beginAndDeliver(deps: ActivityDeps, execution: Execution, asked: ResumingRecord): Promise<Stored> {
   const { clock, ...own } = execution;
-  const idempotent = deps.delivery?.idempotent === true;
+  const idempotent = deliveryOf(deps, asked)?.idempotent === true;
   const begun = await deps.store.beginDelivery({ ...own, at: clock(), idempotent });
   switch (begun.found) {
     case 'finished':
@@ -69,13 +69,14 @@ async function beginAndDeliver(deps: ActivityDeps, execution: Execution): Promis
 }
 
 async function attempt(
-  { delivery, trace }: ActivityDeps,
+  deps: ActivityDeps,
   { record, result }: Fresh,
   deliveryId: string,
   attemptedAt: string,
 ): Promise<Outcome | { readonly retry: Cause }> {
+  const delivery = deliveryOf(deps, record);
   if (!delivery) return { status: 'not_applicable' };
-  trace?.emit(traceOf('continuation_delivery_attempted', record, attemptedAt));
+  deps.trace?.emit(traceOf('continuation_delivery_attempted', record, attemptedAt));
   try {
     const signal = Context.current().cancellationSignal;
     const given = await delivery.deliver({ continuation: record, harnessResult: result, deliveryId, signal });

@@ -6,16 +6,16 @@ import { HarnessResult, type Reconciliation, type ResumingRecord } from '../src/
 import { settlementOf, withoutState } from '../src/settlement.ts';
 import { traceEnd } from '../src/trace.ts';
 import type { Activities, Committed, ReconcileTurnInput } from './contract.ts';
-import type { ActivityDeps } from './deps.ts';
+import { type ActivityDeps, deliveryOf } from './deps.ts';
 
-type Deps = Pick<ActivityDeps, 'store' | 'delivery' | 'trace'>;
+type Deps = Pick<ActivityDeps, 'store' | 'delivery' | 'replies' | 'trace'>;
 
 export function createReconcile(deps: Deps): Activities['reconcile'] {
   return async (input) => {
     const { record, turnId, attempt, now: at } = input;
     const result = await resultOf(deps, input);
     const settlement = result && settlementOf(result, { turnId, at });
-    const settled = settlement && { ...settlement.settled, deliverable: deps.delivery !== undefined };
+    const settled = settlement && { ...settlement.settled, deliverable: deliveryOf(deps, record) !== undefined };
     const reconciliation = reconciliationOf(input);
     const after = step(record, {
       type: 'reconciled',

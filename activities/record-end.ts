@@ -7,7 +7,7 @@ import { receipt } from '../src/receipts.ts';
 import type { Cause, HarnessResult, ResumingRecord, Uncertain } from '../src/schema.ts';
 import { settlementOf, withoutState } from '../src/settlement.ts';
 import { traceEnd, traceOf } from '../src/trace.ts';
-import type { ActivityDeps } from './deps.ts';
+import { type ActivityDeps, deliveryOf } from './deps.ts';
 import { causeOf, retryDelayMs, tryAgain } from './failure.ts';
 import type { Run } from './harness-run.ts';
 import { persistently } from './persistently.ts';
@@ -39,7 +39,7 @@ export async function recordRun(deps: ActivityDeps, grant: Grant, run: Run, cloc
 async function settle(deps: ActivityDeps, grant: Grant, result: HarnessResult, at: string): Promise<Stored> {
   const { record } = grant;
   const { settled, contents, tooLarge } = settlementOf(result, { turnId: record.resume.turnId, at });
-  const deliverable = deps.delivery !== undefined;
+  const deliverable = deliveryOf(deps, record) !== undefined;
   const after = step(record, { type: 'turnSettled', at, ...attemptOf(grant), ...settled, deliverable });
   if (!after.ok) return notDecided(deps, record);
   const error = tooLarge(after.record);

@@ -81,6 +81,8 @@ function whyNotMatching(record: ContinuationRecord, { message: { trigger } }: An
   if (expected !== undefined && received !== expected) {
     return refusal(record, 'wrong_correlation', `${key} must be ${String(expected)}, not ${String(received)}`);
   }
+  if (trigger.type === 'agent_reply' && trigger.performative === 'agreed')
+    return refusal(record, 'wrong_trigger', 'agreed announces an answer and is none (001): the question still waits');
   if (bounds.resumeAttempts >= bounds.maxResumeAttempts) {
     return refusal(record, 'attempts_exhausted', `all ${bounds.maxResumeAttempts} attempts are used up`);
   }

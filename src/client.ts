@@ -9,7 +9,7 @@ import { type EventsInput, follow } from './feed.ts';
 import { createManaging, type ManageResult } from './managing.ts';
 import { whyNotAllowed } from './policy.ts';
 import type { ListQuery, Page, Receipt } from './ports.ts';
-import { type ContinuationView, createReading, type GetInput, type WatchInput } from './reading.ts';
+import { type AdmissionPage, type ContinuationView, createReading, type GetInput, type WatchInput } from './reading.ts';
 import { type ReconcileResult, reconcile } from './reconciling.ts';
 import { createResuming, type ResumeBySessionInput, type ResumeOptions, type ResumeResult } from './resuming.ts';
 import type {
@@ -64,6 +64,8 @@ export interface ContinuationClient {
   sessionActive(sessionId: string, at?: string | Date): Promise<void>;
   /** The receipts, oldest first, or null when there is no such continuation. */
   receipts(continuationId: string): Promise<Receipt[] | null>;
+  /** The accepted answers, oldest first, and the latest one; null unless the continuation is of exactly the caller's scope (001). */
+  admissions(continuationId: string, page?: { after?: number; limit?: number }): Promise<AdmissionPage | null>;
   /** Deletes a terminal continuation with all that belongs to it, and frees its idempotency key. */
   delete(continuationId: string): Promise<ManageResult | { ok: true }>;
   /** A client for another caller; shares everything else. */

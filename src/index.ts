@@ -30,7 +30,7 @@ export type {
   Trace,
   TraceEvent,
 } from './ports.ts';
-export type { ContinuationView, GetInput, WatchInput } from './reading.ts';
+export type { Admission, AdmissionPage, ContinuationView, GetInput, WatchInput } from './reading.ts';
 export type { ReconcileResult } from './reconciling.ts';
 export type { ResumeBySessionInput, ResumeOptions, ResumeResult } from './resuming.ts';
 export type {
@@ -59,4 +59,5 @@ export { ensureSearchAttributes } from './search-attributes.ts';
 export { migrate } from './store/migrate.ts';
 export { createStore, type StoreOptions } from './store/store.ts';
 export type { TakeResult } from './taking.ts';
+export { exportReceipts, type Verification, verifyReceipts } from './verify.ts';
 export { bundleWorkflows, type ContinuationWorkerOptions, createWorker } from './worker.ts';

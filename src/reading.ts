@@ -6,7 +6,15 @@ import { parseInput } from './parse.ts';
 import type { Execution, ListQuery, Page, Receipt, Store } from './ports.ts';
 import { listen } from './progress.ts';
 import { isTerminal } from './record.ts';
-import { ContinuationId, type ContinuationRecord, type HarnessResult, Instant, Scope } from './schema.ts';
+import {
+  type CallVerdict,
+  ContinuationId,
+  type ContinuationRecord,
+  type HarnessResult,
+  Instant,
+  Scope,
+  type Winner,
+} from './schema.ts';
 import { stateOf } from './suspend.ts';
 
 export interface GetInput {
@@ -37,6 +45,24 @@ export interface Reading {
   watch(input?: WatchInput): AsyncIterable<ContinuationRecord>;
   sessionActive(sessionId: string, at?: string | Date): Promise<void>;
   receipts(continuationId: string): Promise<Receipt[] | null>;
+  admissions(continuationId: string, page?: { after?: number; limit?: number }): Promise<AdmissionPage | null>;
+}
+
+/** An accepted answer, as its receipt holds it (001 `ResumeAdmission`): which pause it was for, at which revision. */
+export interface Admission {
+  readonly sequence: number;
+  readonly at: string;
+  readonly suspensionId: string;
+  readonly suspensionDigest: string;
+  readonly revision: number;
+  readonly answer: Winner;
+  readonly calls?: ReadonlyArray<CallVerdict & { readonly name: string; readonly argumentsDigest: string }>;
+}
+export interface AdmissionPage {
+  readonly admissions: readonly Admission[];
+  readonly latest?: Admission;
+  /** Pass as `after` for the next page; absent on the last one. */
+  readonly next?: number;
 }
 
 export function createReading({ store, caller }: { store: Store; caller: Caller }): Reading {
@@ -83,6 +109,40 @@ export function createReading({ store, caller }: { store: Store; caller: Caller 
       await store.sessionActive(scope, sessionId, instant.value);
     },
     receipts: (continuationId) => store.receipts(scope, continuationId),
+    admissions: (continuationId, page) => admissionsOf(store, scope, continuationId, page),
+  };
+}
+
+/** In exact scope: work is taken up where it belongs, not from above (001). */
+async function admissionsOf(
+  store: Store,
+  scope: string,
+  id: string,
+  { after = 0, limit = 256 }: { after?: number; limit?: number } = {},
+): Promise<AdmissionPage | null> {
+  const row = ContinuationId.safeParse(id).success ? await store.get(scope, id) : null;
+  if (row?.record.scope !== scope) return null;
+  const all = ((await store.receipts(scope, id)) ?? []).filter(({ kind }) => kind === 'admitted').map(admission);
+  const rest = all.filter(({ sequence }) => sequence > after);
+  const admissions = rest.slice(0, Math.min(Math.max(Math.trunc(limit), 1), 256));
+  const [latest, last] = [all.at(-1), admissions.at(-1)];
+  return {
+    admissions,
+    ...(latest && { latest }),
+    ...(last && rest.length > admissions.length && { next: last.sequence }),
+  };
+}
+
+function admission({ sequence, at, body }: Receipt): Admission {
+  const { suspensionDigest, revision, answer, calls } = JSON.parse(body);
+  return {
+    sequence,
+    at,
+    suspensionId: answer.suspensionId,
+    suspensionDigest,
+    revision,
+    answer,
+    ...(calls && { calls }),
   };
 }
 

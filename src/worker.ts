@@ -11,13 +11,17 @@ import {
   type WorkerOptions,
   type WorkflowBundleOption,
 } from '@temporalio/worker';
+import type { ActivityDeps } from '../activities/deps.ts';
 import { createActivities } from '../activities/index.ts';
 import { MAINTENANCE_TYPE } from '../workflows/messages.ts';
+import { createClient } from './client.ts';
 import { DEFAULT_HEARTBEAT_TIMEOUT_MS, DEFAULT_TASK_QUEUE } from './client-options.ts';
 import { ContinuationError } from './errors.ts';
 import { keyPolicy } from './keys.ts';
 import type { Policy } from './policy.ts';
 import type { Delivery, Harness, Store, Trace } from './ports.ts';
+import type { RepairDeps } from './repair.ts';
+import { createReplies } from './reply-to.ts';
 import { createStarter } from './start.ts';
 import { harmless } from './trace.ts';
 
@@ -81,35 +85,12 @@ const QUIET = { log: nothing, trace: nothing, debug: nothing, info: nothing, war
 
 /** Creates a Temporal worker; run it with `run()`. Starts the maintenance of its task queue. */
 export async function createWorker(options: ContinuationWorkerOptions): Promise<Worker> {
-  const {
-    connection,
-    namespace = 'default',
-    store,
-    taskQueue = DEFAULT_TASK_QUEUE,
-    payloadCodecs,
-    turnsOnly = false,
-  } = options;
-  const dataConverter = payloadCodecs ? { payloadCodecs } : {};
+  const { connection, namespace = 'default', taskQueue = DEFAULT_TASK_QUEUE, turnsOnly = false } = options;
+  const dataConverter = options.payloadCodecs ? { payloadCodecs: options.payloadCodecs } : {};
   const temporal = new Client({ connection, namespace, dataConverter });
   const maintenance = { ...DEFAULT_MAINTENANCE, ...(options.maintenance || undefined) };
   const identity = options.worker?.identity ?? `${process.pid}@${hostname()}`;
-  const starter = createStarter(
-    temporal,
-    {
-      taskQueue,
-      searchAttributes: options.searchAttributes ?? true,
-      announce: options.announce ?? false,
-      directMessages: options.directMessages ?? true,
-      heartbeatTimeoutMs: options.heartbeatTimeoutMs ?? DEFAULT_HEARTBEAT_TIMEOUT_MS,
-    },
-    console.warn,
-  );
-  const { delivery, policy = keyPolicy(store) } = options;
-  const trace = harmless(options.trace, console.warn);
-  const activities = createActivities(
-    { store, temporal, starter, policy, delivery, trace, identity, harnessFor: harnessFor(options.harness) },
-    maintenance,
-  );
+  const activities = createActivities(depsOf(options, temporal, identity), maintenance);
   const worker = await Worker.create({
     connection,
     namespace,
@@ -127,6 +108,35 @@ export async function createWorker(options: ContinuationWorkerOptions): Promise<
   });
   if (!turnsOnly && options.maintenance !== false) await startMaintenance(temporal, taskQueue, maintenance);
   return worker;
+}
+
+function depsOf(options: ContinuationWorkerOptions, temporal: Client, identity: string): ActivityDeps & RepairDeps {
+  const { connection, namespace, store, taskQueue = DEFAULT_TASK_QUEUE, payloadCodecs } = options;
+  const started = {
+    taskQueue,
+    searchAttributes: options.searchAttributes ?? true,
+    announce: options.announce ?? false,
+    directMessages: options.directMessages ?? true,
+    heartbeatTimeoutMs: options.heartbeatTimeoutMs ?? DEFAULT_HEARTBEAT_TIMEOUT_MS,
+  };
+  const answering = {
+    connection,
+    store,
+    taskQueue,
+    ...(namespace && { namespace }),
+    ...(payloadCodecs && { payloadCodecs }),
+  };
+  return {
+    store,
+    temporal,
+    identity,
+    starter: createStarter(temporal, started, console.warn),
+    policy: options.policy ?? keyPolicy(store),
+    delivery: options.delivery,
+    replies: createReplies(createClient(answering)),
+    trace: harmless(options.trace, console.warn),
+    harnessFor: harnessFor(options.harness),
+  };
 }
 
 function harnessFor(

@@ -235,9 +235,25 @@ describe('reading', () => {
     const watched = await watching;
     expect(watched.code).toBe(0);
     expect(watched.out.split('\n').at(-1)).toMatch(/ completed \[user_reply by tester/);
-    const kinds = JSON.parse((await cli(['receipts', id, '--json'])).out).map(({ kind }: { kind: string }) => kind);
-    expect(kinds).toEqual(['created', 'admitted', 'started', 'settled', 'delivered']);
+    const lines = (await cli(['receipts', id, '--json'])).out;
+    const receipts = lines.split('\n').map((line) => JSON.parse(line));
+    expect(receipts.map(({ kind }) => kind)).toEqual(['created', 'admitted', 'started', 'settled', 'delivered']);
     expect((await cli(['receipts', id])).out).toContain('admitted');
+
+    const { receiptsHead } = (await stack.handle(id).result()) as { receiptsHead: string };
+    const verify = (text: string, ...words: string[]) =>
+      cli(['verify', ...words], { env: {}, input: async () => text });
+    const whole = await verify(lines, '--head', receiptsHead);
+    expect(whole).toMatchObject({ code: 0, out: expect.stringContaining(`5 receipts of ${id} are whole`) });
+    const edited = await verify(lines.replace('tester', 'nobody'), '--head', receiptsHead);
+    expect(edited).toEqual({ code: 2, out: '', error: 'edited: receipt 2 was edited, or the one before it.' });
+    const cut = lines.split('\n').slice(0, 4).join('\n');
+    expect((await verify(cut)).code).toBe(0);
+    expect(await verify(cut, '--head', receiptsHead)).toMatchObject({
+      code: 2,
+      error: expect.stringMatching(/^cut_off/),
+    });
+    expect(await cli(['verify', '/nowhere'])).toMatchObject({ code: 1, error: expect.stringContaining('ENOENT') });
   });
 });
 

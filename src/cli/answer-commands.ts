@@ -162,7 +162,7 @@ const agentReply = defineCliCommand('agent-reply', {
     content: { type: 'string', valueHint: 'json', description: 'The answer as JSON, instead of text.' },
     performative: {
       type: 'enum',
-      options: ['agreed', 'inform', 'refuse', 'failure'],
+      options: ['inform', 'refuse', 'failure'],
       default: 'inform',
       description: 'What kind of answer it is.',
     },

@@ -59,12 +59,35 @@ export interface CliCommand {
 }
 
 export function defineCliCommand<const T extends ArgsDef>(name: string, spec: CommandSpec<T>): CliCommand {
-  const { description, examples } = spec;
   const args = { ...spec.args, ...commonArgs };
+  return describeCommand(name, { ...spec, args }, (parsed, io) =>
+    withSession(parsed as ParsedArgs<T & Common>, io, spec),
+  );
+}
+
+const offlineArgs = { json: commonArgs.json } as const satisfies ArgsDef;
+
+export interface OfflineSpec<T extends ArgsDef> extends Omit<CommandSpec<T>, 'sends' | 'run'> {
+  run(args: ParsedArgs<T & typeof offlineArgs>, io: CliIo): Promise<number>;
+}
+
+/** A command that needs no server. */
+export function defineOfflineCommand<const T extends ArgsDef>(name: string, spec: OfflineSpec<T>): CliCommand {
+  const args = { ...spec.args, ...offlineArgs };
+  return describeCommand(name, { ...spec, args }, (parsed, io) =>
+    spec.run(parsed as ParsedArgs<T & typeof offlineArgs>, io),
+  );
+}
+
+function describeCommand(
+  name: string,
+  { description, examples, args }: Pick<CommandSpec<ArgsDef>, 'description' | 'examples' | 'args'>,
+  run: (args: unknown, io: CliIo) => Promise<number>,
+): CliCommand {
   const command = defineCommand({
     meta: { name, description },
     args,
-    run: ({ args: parsed, data }) => withSession(parsed as ParsedArgs<T & Common>, data, spec),
+    run: ({ args: parsed, data }) => run(parsed, data),
   });
   return {
     name,

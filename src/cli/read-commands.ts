@@ -1,15 +1,18 @@
 /** `list`, `get`, `watch`, `receipts`: they need the database only. */
+import { readFile } from 'node:fs/promises';
 import type { ArgsDef } from 'citty';
 import { notFound } from '../caller.ts';
 import type { ListQuery, Page } from '../ports.ts';
-import type { ContinuationStatus } from '../schema.ts';
-import { type CliCommand, defineCliCommand, type Session, UsageError } from './command.ts';
+import { WaitType } from '../schema.ts';
+import { exportReceipts, verifyReceipts } from '../verify.ts';
+import { type CliCommand, defineCliCommand, defineOfflineCommand, type Session, UsageError } from './command.ts';
 import { EXIT, printJson, reportRefusal } from './outcome.ts';
 import { changeLine, listView, receiptsView, recordView } from './view.ts';
 
+type Status = NonNullable<ListQuery['status']> | 'all';
 const ID = { type: 'positional', required: true, description: 'Continuation, cont_…' } as const;
-const STATUSES: Array<ContinuationStatus | 'open' | 'all'> = [
-  ...(['open', 'pending', 'resuming'] as const),
+const STATUSES: Array<Status> = [
+  ...(['open', 'pending', 'resuming', 'uncertain'] as const),
   ...(['completed', 'failed', 'cancelled', 'expired', 'superseded', 'all'] as const),
 ];
 const listArgs = {
@@ -17,8 +20,9 @@ const listArgs = {
     type: 'enum',
     options: STATUSES,
     default: 'open',
-    description: 'Which ones; open: pending or resuming.',
+    description: 'Which ones; open: pending or resuming; uncertain: an operator is asked.',
   },
+  wait: { type: 'enum', options: WaitType.options, description: 'Only those that wait, or waited last, for this.' },
   session: { type: 'string', valueHint: 'id', description: 'Only those of this session.' },
   assistant: { type: 'string', valueHint: 'id', description: 'Only those of this assistant.' },
   limit: { type: 'string', valueHint: 'n', default: '50', description: 'At most so many, 1 to 256.' },
@@ -41,7 +45,8 @@ const list = defineCliCommand('list', {
 });
 
 interface ListArgs {
-  readonly status: ContinuationStatus | 'open' | 'all';
+  readonly status: Status;
+  readonly wait: WaitType | undefined;
   readonly session: string | undefined;
   readonly assistant: string | undefined;
   readonly limit: string;
@@ -53,26 +58,12 @@ async function pageOf(args: ListArgs, client: Session['client']): Promise<Page> 
   if (!(Number.isInteger(limit) && limit >= 1 && limit <= 256)) throw new UsageError('--limit must be 1 to 256.');
   const query: Partial<ListQuery> = {
     limit,
+    ...(args.wait !== undefined && { waitFor: args.wait }),
     ...(args.session !== undefined && { sessionId: args.session }),
     ...(args.assistant !== undefined && { assistantId: args.assistant }),
     ...(args.after !== undefined && { after: args.after }),
   };
-  if (args.status === 'all') return client.list(query);
-  if (args.status !== 'open') return client.list({ ...query, status: args.status });
-  return openPage(client, query, limit);
-}
-
-/** Two statuses are two queries; ids are in the order of creation, so the merged page keeps a cursor. */
-async function openPage(client: Session['client'], query: Partial<ListQuery>, limit: number): Promise<Page> {
-  const [pending, resuming] = await Promise.all([
-    client.list({ ...query, status: 'pending' }),
-    client.list({ ...query, status: 'resuming' }),
-  ]);
-  const all = [...pending.records, ...resuming.records].sort((a, b) => (a.id < b.id ? -1 : 1));
-  const records = all.slice(0, limit);
-  const more = all.length > limit || pending.next !== undefined || resuming.next !== undefined;
-  const last = records.at(-1)?.id;
-  return { records, ...(more && last && { next: last }) };
+  return client.list(args.status === 'all' ? query : { ...query, status: args.status });
 }
 
 const get = defineCliCommand('get', {
@@ -105,14 +96,42 @@ const watch = defineCliCommand('watch', {
 const receipts = defineCliCommand('receipts', {
   description: 'The facts about a continuation, each linked to the one before.',
   args: { id: ID },
-  examples: ['receipts cont_01J…', 'receipts cont_01J… --json > receipts.json'],
+  examples: ['receipts cont_01J…', 'receipts cont_01J… --json > receipts.jsonl'],
   async run(args, { client, io, report }) {
     const found = await client.receipts(args.id);
     if (!found) return report.json ? printJson(notFound(), io, false) : reportRefusal(notFound().refusal, io);
-    if (report.json) return printJson(found, io);
-    io.out(receiptsView(found, report.width));
+    if (report.json) io.out(exportReceipts(found).trimEnd());
+    else io.out(receiptsView(found, report.width));
     return EXIT.done;
   },
 });
 
-export const readCommands: readonly CliCommand[] = [list, get, watch, receipts];
+const verify = defineOfflineCommand('verify', {
+  description: 'Checks exported receipts: none edited, missing, moved or foreign. Needs no server.',
+  args: {
+    file: {
+      type: 'positional',
+      required: false,
+      description: 'What `receipts --json` printed; default: standard input.',
+    },
+    head: { type: 'string', valueHint: 'digest', description: "The last one's digest, from the workflow's result." },
+  },
+  examples: ['verify receipts.jsonl', 'receipts cont_01J… --json | continuations verify --head 9f2c…'],
+  async run({ file, head, json }, io) {
+    const result = verifyReceipts(file ? await readText(file) : await io.input(), head ? { head } : {});
+    if (json) return printJson(result, io, result.ok);
+    if (result.ok) io.out(`${result.receipts} receipts of ${result.continuationId} are whole. Head: ${result.head}`);
+    else io.error(`${result.fault}: ${result.message}.`);
+    return result.ok ? EXIT.done : EXIT.refused;
+  },
+});
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${(error as NodeJS.ErrnoException).code}.`);
+  }
+}
+
+export const readCommands: readonly CliCommand[] = [list, get, watch, receipts, verify];

@@ -1,7 +1,7 @@
 /** The terms of a continuation, set when it is created: its bounds, and where its follow-up goes. */
 import { z } from 'zod';
 import { WaitType } from './message.ts';
-import { duration, Instant, id } from './primitives.ts';
+import { ContinuationId, duration, Instant, id } from './primitives.ts';
 
 /** Every accepted answer leaves a summary in the record, so their number bounds its size (C12). */
 export const MAX_RESUME_ATTEMPTS = 64;
@@ -25,6 +25,8 @@ export const Bounds = z.strictObject({
 export type Bounds = z.infer<typeof Bounds>;
 
 export const DeliveryTarget = z.strictObject({
+  /** The continuation that asked: the follow-up is its answer, and goes nowhere else (001). */
+  replyTo: z.strictObject({ continuationId: ContinuationId, replyWith: id }).optional(),
   surfaceIds: z.array(id).optional(),
   fanoutMode: z.enum(['originating_surface', 'attached_surfaces', 'product_defined']).optional(),
   suppressIfSessionReengaged: z.boolean().optional(),
