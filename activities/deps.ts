@@ -1,6 +1,6 @@
 import type { ContinuationError } from '../src/errors.ts';
 import type { Policy } from '../src/policy.ts';
-import type { Delivery, Harness, Store, Trace } from '../src/ports.ts';
+import type { Delivery, Harness, StateKind, Store, Trace } from '../src/ports.ts';
 import type { ContinuationRecord } from '../src/schema.ts';
 
 /** What the activities of one worker work with. */
@@ -13,6 +13,7 @@ export interface ActivityDeps {
   readonly delivery?: Delivery | undefined;
   /** Brings follow-ups to the continuations that asked for them. */
   readonly replies: Delivery;
+  readonly stateKinds?: readonly StateKind[] | undefined;
   readonly trace?: Trace | undefined;
   /** Who runs the turns, as kept with the turn. */
   readonly identity: string;

@@ -8,13 +8,13 @@ import { traceEnd } from '../src/trace.ts';
 import type { Activities, Committed, ReconcileTurnInput } from './contract.ts';
 import { type ActivityDeps, deliveryOf } from './deps.ts';
 
-type Deps = Pick<ActivityDeps, 'store' | 'delivery' | 'replies' | 'trace'>;
+type Deps = Pick<ActivityDeps, 'store' | 'delivery' | 'replies' | 'stateKinds' | 'trace'>;
 
 export function createReconcile(deps: Deps): Activities['reconcile'] {
   return async (input) => {
     const { record, turnId, attempt, now: at } = input;
     const result = await resultOf(deps, input);
-    const settlement = result && settlementOf(result, { turnId, at });
+    const settlement = result && settlementOf(result, { turnId, at, stateKinds: deps.stateKinds });
     const settled = settlement && { ...settlement.settled, deliverable: deliveryOf(deps, record) !== undefined };
     const reconciliation = reconciliationOf(input);
     const after = step(record, {

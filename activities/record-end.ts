@@ -38,7 +38,11 @@ export async function recordRun(deps: ActivityDeps, grant: Grant, run: Run, cloc
 
 async function settle(deps: ActivityDeps, grant: Grant, result: HarnessResult, at: string): Promise<Stored> {
   const { record } = grant;
-  const { settled, contents, tooLarge } = settlementOf(result, { turnId: record.resume.turnId, at });
+  const { settled, contents, tooLarge } = settlementOf(result, {
+    turnId: record.resume.turnId,
+    at,
+    stateKinds: deps.stateKinds,
+  });
   const deliverable = deliveryOf(deps, record) !== undefined;
   const after = step(record, { type: 'turnSettled', at, ...attemptOf(grant), ...settled, deliverable });
   if (!after.ok) return notDecided(deps, record);

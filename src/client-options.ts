@@ -5,7 +5,7 @@ import { type Caller, DEFAULT_CALLER } from './caller.ts';
 import { ContinuationError } from './errors.ts';
 import { parseInput } from './parse.ts';
 import { type Policy, permissionPolicy } from './policy.ts';
-import type { Store, Trace } from './ports.ts';
+import type { StateKind, Store, Trace } from './ports.ts';
 import { Scope } from './schema.ts';
 
 export const DEFAULT_TASK_QUEUE = 'continuations';
@@ -21,6 +21,8 @@ export interface ContinuationClientOptions {
   readonly caller?: Partial<Caller>;
   /** Who may do what. Default: by the caller's permissions. */
   readonly policy?: Policy;
+  /** Kinds of state that are checked at the pause, such as `stateKinds` of the engine entry. Default none. */
+  readonly stateKinds?: readonly StateKind[];
   /** Task queue of the workers. Default `continuations`. */
   readonly taskQueue?: string;
   /** Task queue of workers that run only turns. Default: `taskQueue`. */

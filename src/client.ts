@@ -94,7 +94,7 @@ export function createClient(options: ContinuationClientOptions): ContinuationCl
     return {
       async create(input) {
         const now = new Date().toISOString();
-        const prepared = prepareCreate(input, caller, now);
+        const prepared = prepareCreate(input, caller, now, options.stateKinds ?? []);
         const denied = prepared.ok && (await whyNotAllowed(policy, 'create', caller, prepared.continuation.record));
         const result =
           prepared.ok && !denied

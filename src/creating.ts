@@ -7,7 +7,7 @@ import { firstRecord } from './first-record.ts';
 import { newContinuationId } from './ids.ts';
 import { MAX_INPUT_BYTES, utf8Length } from './json.ts';
 import { invalidInput, parseInput } from './parse.ts';
-import type { Created, NewContinuation, Store } from './ports.ts';
+import type { Created, NewContinuation, StateKind, Store } from './ports.ts';
 import { receipt } from './receipts.ts';
 import { ContinuationRecord, CreateInput, MAX_RECORD_BYTES, type PendingRecord, type Refused } from './schema.ts';
 import type { Starter } from './start.ts';
@@ -29,6 +29,7 @@ export function prepareCreate(
   given: unknown,
   caller: Caller,
   now: string,
+  stateKinds: readonly StateKind[],
 ): { ok: true; continuation: NewContinuation } | Refused {
   const parsed = parseInput(CreateInput, given);
   if (!parsed.ok) return parsed;
@@ -41,7 +42,12 @@ export function prepareCreate(
     const message = `must be needs_clarification, awaiting_approval or deferred, not ${result.outcome}: such a turn does not pause`;
     return invalidInput('harnessResult.outcome', message);
   }
-  const pause = describePause(result, { turnId: input.originTurnId, at: now, metadata: input.metadata });
+  const pause = describePause(result, {
+    turnId: input.originTurnId,
+    at: now,
+    metadata: input.metadata,
+    stateKinds,
+  });
   if (!('asked' in pause)) return pause;
   const first = recordOf(input, { outcome: result.outcome, asked: pause.asked, scope, now });
   if (!first.ok) return first;

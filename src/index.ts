@@ -26,6 +26,7 @@ export type {
   Page,
   Receipt,
   ResumedTurn,
+  StateKind,
   Store,
   Trace,
   TraceEvent,

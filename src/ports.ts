@@ -40,6 +40,13 @@ export interface Harness {
   readonly replayable?: boolean;
 }
 
+/** A kind of state that is checked at every pause, because nobody can repair it once somebody has answered. */
+export interface StateKind {
+  readonly mediaType: string;
+  /** What is wrong with a state, in words, or undefined. */
+  fault(bytes: Uint8Array): string | undefined;
+}
+
 export interface DeliveryInput {
   readonly continuation: ContinuationRecord;
   readonly harnessResult: HarnessResult;

@@ -3,7 +3,7 @@ import type { Content } from './content.ts';
 import type { TurnSettled } from './events.ts';
 import { MAX_INPUT_BYTES, utf8Length } from './json.ts';
 import { type Cause, type ContinuationRecord, type HarnessResult, MAX_RECORD_BYTES } from './schema.ts';
-import { describePause } from './suspend.ts';
+import { describePause, type Turn } from './suspend.ts';
 
 export interface Settlement {
   readonly settled: Pick<TurnSettled, 'result' | 'suspension'>;
@@ -13,7 +13,7 @@ export interface Settlement {
   tooLarge(after: ContinuationRecord): Cause | undefined;
 }
 
-export function settlementOf(result: HarnessResult, turn: { turnId: string; at: string }): Settlement {
+export function settlementOf(result: HarnessResult, turn: Turn): Settlement {
   const pause = 'continuation' in result ? describePause(result, turn) : undefined;
   if (!pause) return { settled: { result }, contents: [], tooLarge: (after) => whatIsTooLarge(after, []) };
   if ('ok' in pause) return { settled: { result, suspension: pause }, contents: [], tooLarge: () => undefined };

@@ -7,6 +7,7 @@ import type { NewSuspension } from './events.ts';
 import { newSuspensionId, newWakeUpId } from './ids.ts';
 import type { Json, JsonObject } from './json.ts';
 import { jsonFault, textFault } from './json.ts';
+import type { StateKind } from './ports.ts';
 import {
   isExactState,
   type PendingCall,
@@ -33,16 +34,23 @@ const STOP_REASON: Record<ResumableOutcome, string> = {
   deferred: 'deferred',
 };
 
+/** The turn that pauses: its id, when, what its creator said besides, and the kinds of state that are checked. */
+export interface Turn {
+  readonly turnId: string;
+  readonly at: string;
+  readonly metadata?: JsonObject | undefined;
+  readonly stateKinds?: readonly StateKind[] | undefined;
+}
+
 /**
  * Describes the pause of turn `turnId` at `at`. `metadata` is the creator's and is searched last; a re-pend has none (C9).
  * Refused as `invalid_input` when the result holds nothing to wait for.
  */
-export function describePause(
-  result: ResumableResult,
-  turn: { turnId: string; at: string; metadata?: JsonObject | undefined },
-): Pause | Refused {
+export function describePause(result: ResumableResult, turn: Turn): Pause | Refused {
   const { continuation } = result;
   const state = contentOfState(continuation.state);
+  const fault = turn.stateKinds?.find(({ mediaType }) => mediaType === state.ref.mediaType)?.fault(state.bytes);
+  if (fault) return invalidState('', fault);
   const values = jsonOf(state);
   if (values instanceof SyntaxError) return invalidState('', `must be JSON, as its media type says: ${values.message}`);
   const calls = askedCalls(continuation.pending, objectAt(values, 'request'));
@@ -119,11 +127,14 @@ function contentOfState(state: ResumableResult['continuation']['state']): Conten
   return contentOf(Buffer.from(JSON.stringify(state)), JSON_TYPE);
 }
 
-/** Stored state as the harness gets it back: JSON parsed, text and bytes as they were given. */
+/** Types whose bytes are text: `text/*`, and those that say what they are written in. */
+const TEXT_TYPE = /^(text\/|[^;]+\+(json|json-seq|xml|yaml)(;|$))/;
+
+/** Stored state as the harness gets it back: JSON parsed, text of a text type as text, anything else as bytes. */
 export function stateOf(content: Content): unknown {
   const { mediaType } = content.ref;
   if (mediaType === JSON_TYPE) return JSON.parse(Buffer.from(content.bytes).toString('utf8'));
-  if (mediaType.startsWith('text/') && isUtf8(content.bytes))
+  if (TEXT_TYPE.test(mediaType) && isUtf8(content.bytes))
     return { text: Buffer.from(content.bytes).toString('utf8'), mediaType };
   return { bytes: content.bytes, mediaType };
 }

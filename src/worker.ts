@@ -19,7 +19,7 @@ import { DEFAULT_HEARTBEAT_TIMEOUT_MS, DEFAULT_TASK_QUEUE } from './client-optio
 import { ContinuationError } from './errors.ts';
 import { keyPolicy } from './keys.ts';
 import type { Policy } from './policy.ts';
-import type { Delivery, Harness, Store, Trace } from './ports.ts';
+import type { Delivery, Harness, StateKind, Store, Trace } from './ports.ts';
 import type { RepairDeps } from './repair.ts';
 import { createReplies } from './reply-to.ts';
 import { createStarter } from './start.ts';
@@ -36,6 +36,8 @@ export interface ContinuationWorkerOptions {
   readonly delivery?: Delivery;
   /** Asked again when a turn starts, with what holds then. Default: by the permissions of whoever answered, and of its API key as it is then. */
   readonly policy?: Policy;
+  /** As the client's: checked when a turn pauses again. */
+  readonly stateKinds?: readonly StateKind[];
   readonly trace?: Trace;
   /** Default `continuations`. */
   readonly taskQueue?: string;
@@ -133,6 +135,7 @@ function depsOf(options: ContinuationWorkerOptions, temporal: Client, identity: 
     starter: createStarter(temporal, started, console.warn),
     policy: options.policy ?? keyPolicy(store),
     delivery: options.delivery,
+    stateKinds: options.stateKinds,
     replies: createReplies(createClient(answering)),
     trace: harmless(options.trace, console.warn),
     harnessFor: harnessFor(options.harness),

@@ -78,6 +78,15 @@ const violations: Planted[] = [
     ['src/http/inbox.ts', '../../workflows/messages.ts'],
     ['src/cli/commands.ts', '../../activities/index.ts'],
   ),
+  ...restricted(
+    'D7',
+    ['src/client.ts', './engine/index.ts'],
+    ['src/suspend.ts', './engine/transcript.ts'],
+    ['activities/run-turn.ts', '../src/engine/index.ts'],
+    ['src/store/store.ts', '../engine/index.ts'],
+    ['src/engine/transcript.ts', '../store/store.ts'],
+    ['src/engine/transcript.ts', '../../workflows/messages.ts'],
+  ),
   ...['src/client.ts', 'src/cli/commands.ts', 'src/app.ts', 'activities/deliver.ts', 'workflows/continuation.ts'].map(
     (file) => ({ file, code: 'export const it = process.env.HOME;', rule: 'lint/style/noProcessEnv' }),
   ),
