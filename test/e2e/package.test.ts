@@ -81,6 +81,12 @@ test('the tarball runs the four snippets: harness and worker, create, answer', a
   expect(await script('answer', id), 'a repeat by the same person').toMatch(/^already_terminal|^completed/);
 }, 120_000);
 
+test('the fifth takes an answer and goes on by itself, once', async () => {
+  const id = await script('create');
+  expect(await script('take', id)).toBe('go on with {"approvalId":"refund-1042","order":"1042"}');
+  expect(await script('take', id)).toBe('repeated');
+}, 60_000);
+
 test("the README's signal, sent by the temporal command, answers", async () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
   const [line = ''] = readme.match(/^temporal workflow signal .*$/m) ?? [];
