@@ -73,3 +73,34 @@ export interface Events {
    */
   events(scope: string, after: string | undefined, limit: number): Promise<EventPage>;
 }
+
+export interface ScopeMetrics {
+  readonly open: ReadonlyArray<{ readonly waitFor: string; readonly status: string; readonly count: number }>;
+  readonly oldestSeconds: number;
+  readonly neverExpires: number;
+  readonly uncertain: number;
+  readonly overdue: number;
+  readonly ended: ReadonlyArray<{ readonly status: string; readonly reason: string; readonly count: number }>;
+  /** Ended by maintenance, because their workflow was gone. */
+  readonly repaired: number;
+  /** From the acceptance of an answer to the start of its turn, in the last five minutes: 0.5, 0.95, 0.99. */
+  readonly startSeconds: { readonly quantiles: readonly number[]; readonly count: number };
+}
+export interface Metrics {
+  /** Of a scope and those below it. */
+  metrics(scope: string): Promise<ScopeMetrics>;
+}
+
+export interface OutboxEntry {
+  readonly id: string;
+  readonly scope: string;
+  readonly message: object;
+}
+/** What waits to be relayed to people; an entry stays until it is acknowledged. */
+export interface Outbox {
+  /** Once for an id, also after it was acknowledged. */
+  addEntry(entry: OutboxEntry): Promise<void>;
+  /** What is not acknowledged, oldest first. */
+  entries(scope: string, limit: number): Promise<OutboxEntry[]>;
+  acknowledge(scope: string, ids: readonly string[]): Promise<void>;
+}

@@ -1,5 +1,6 @@
 /** The composition root: from configuration to a store and a client. Only here are implementations chosen. */
 import { Connection } from '@temporalio/client';
+import type { Keys } from './access-ports.ts';
 import type { Caller } from './caller.ts';
 import { type ContinuationClient, createClient } from './client.ts';
 import type { Config } from './config.ts';
@@ -9,6 +10,7 @@ import { createStore } from './store/store.ts';
 
 export interface App {
   readonly client: ContinuationClient;
+  readonly keys: Keys;
   /** Connects to Temporal now; what only reads does not need it. Throws `temporal_unavailable`. */
   reachTemporal(): Promise<void>;
   close(): Promise<void>;
@@ -30,6 +32,7 @@ export function openApp(config: Config & { readonly databaseUrl: string }, calle
   const client = createClient({ connection, namespace, store, caller, taskQueue: config.taskQueue });
   return {
     client,
+    keys: store,
     async reachTemporal() {
       try {
         await connection.ensureConnected();

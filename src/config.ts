@@ -21,6 +21,25 @@ export interface Config {
   readonly subject?: string;
   /** Where `npm start` keeps its servers' data. */
   readonly dataDir?: string;
+  readonly http: HttpConfig;
+  /** The agent service that runs turns. */
+  readonly agent?: ServiceConfig & { readonly replayable: boolean };
+  /** Where follow-ups and questions go. */
+  readonly webhook?: ServiceConfig;
+}
+
+export interface HttpConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly requestsPerMinute: number;
+  /** How people reach the server; deep links begin with it. */
+  readonly publicUrl?: string;
+  readonly issuer?: { readonly issuer: string; readonly audience: string; readonly jwksUri?: string };
+}
+export interface ServiceConfig {
+  readonly url: string;
+  readonly secret?: string;
+  readonly allowPrivateAddresses: boolean;
 }
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -29,19 +48,43 @@ const DEFAULT_ADDRESS = '127.0.0.1:7233';
 const DEFAULT_NAMESPACE = 'default';
 
 const name = z.string().trim().min(1).max(128, 'must be at most 128 characters');
-const Settings = z.object({
-  DATABASE_URL: z
-    .string()
-    .refine(
-      (url) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url),
-      'must be a URL such as postgres://user@host:5432/name',
-    )
-    .optional(),
-  CONTINUATIONS_TASK_QUEUE: name.default(DEFAULT_TASK_QUEUE),
-  CONTINUATIONS_SCOPE: Scope.default(DEFAULT_CALLER.scope),
-  CONTINUATIONS_SUBJECT: name.optional(),
-  CONTINUATIONS_DATA: z.string().optional(),
-});
+const webUrl = z.string().refine((url) => /^https?:\/\//.test(url) && URL.canParse(url), 'must be an http(s) URL');
+const flag = z
+  .enum(['true', 'false'], 'must be true or false')
+  .default('false')
+  .transform((value) => value === 'true');
+const Settings = z
+  .object({
+    DATABASE_URL: z
+      .string()
+      .refine(
+        (url) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url),
+        'must be a URL such as postgres://user@host:5432/name',
+      )
+      .optional(),
+    CONTINUATIONS_TASK_QUEUE: name.default(DEFAULT_TASK_QUEUE),
+    CONTINUATIONS_SCOPE: Scope.default(DEFAULT_CALLER.scope),
+    CONTINUATIONS_SUBJECT: name.optional(),
+    CONTINUATIONS_DATA: z.string().optional(),
+    CONTINUATIONS_HOST: z.string().default('127.0.0.1'),
+    CONTINUATIONS_PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
+    CONTINUATIONS_PUBLIC_URL: webUrl.optional(),
+    CONTINUATIONS_REQUESTS_PER_MINUTE: z.coerce.number().int().min(1).default(600),
+    CONTINUATIONS_JWT_ISSUER: webUrl.optional(),
+    CONTINUATIONS_JWT_AUDIENCE: z.string().optional(),
+    CONTINUATIONS_JWT_JWKS: webUrl.optional(),
+    CONTINUATIONS_AGENT_URL: webUrl.optional(),
+    CONTINUATIONS_AGENT_SECRET: z.string().optional(),
+    CONTINUATIONS_AGENT_REPLAYABLE: flag,
+    CONTINUATIONS_WEBHOOK_URL: webUrl.optional(),
+    CONTINUATIONS_WEBHOOK_SECRET: z.string().optional(),
+    CONTINUATIONS_ALLOW_PRIVATE_ADDRESSES: flag,
+  })
+  .refine((given) => !given.CONTINUATIONS_JWT_ISSUER || given.CONTINUATIONS_JWT_AUDIENCE, {
+    path: ['CONTINUATIONS_JWT_AUDIENCE'],
+    message: 'is needed with CONTINUATIONS_JWT_ISSUER: tokens for others must not open this server',
+  });
+type Settings = z.output<typeof Settings>;
 
 /** Reads the configuration; throws `invalid_configuration` with every fault and no value, since values may be secret. */
 export function loadConfig(env: Env): Config {
@@ -59,6 +102,35 @@ export function loadConfig(env: Env): Config {
     ...(settings.DATABASE_URL && { databaseUrl: settings.DATABASE_URL }),
     ...(settings.CONTINUATIONS_SUBJECT && { subject: settings.CONTINUATIONS_SUBJECT }),
     ...(settings.CONTINUATIONS_DATA && { dataDir: settings.CONTINUATIONS_DATA }),
+    http: httpOf(settings),
+    ...servicesOf(settings),
+  };
+}
+
+function httpOf(settings: Settings): HttpConfig {
+  const { CONTINUATIONS_JWT_ISSUER: issuer, CONTINUATIONS_JWT_AUDIENCE: audience } = settings;
+  const { CONTINUATIONS_JWT_JWKS: jwksUri, CONTINUATIONS_PUBLIC_URL: publicUrl } = settings;
+  return {
+    host: settings.CONTINUATIONS_HOST,
+    port: settings.CONTINUATIONS_PORT,
+    requestsPerMinute: settings.CONTINUATIONS_REQUESTS_PER_MINUTE,
+    ...(publicUrl && { publicUrl: publicUrl.replace(/\/+$/, '') }),
+    ...(issuer && audience && { issuer: { issuer, audience, ...(jwksUri && { jwksUri }) } }),
+  };
+}
+
+function servicesOf(settings: Settings): Pick<Config, 'agent' | 'webhook'> {
+  const allowPrivateAddresses = settings.CONTINUATIONS_ALLOW_PRIVATE_ADDRESSES;
+  const service = (url: string, secret: string | undefined): ServiceConfig => ({
+    url,
+    allowPrivateAddresses,
+    ...(secret && { secret }),
+  });
+  const { CONTINUATIONS_AGENT_URL: agent, CONTINUATIONS_WEBHOOK_URL: webhook } = settings;
+  const replayable = settings.CONTINUATIONS_AGENT_REPLAYABLE;
+  return {
+    ...(agent && { agent: { ...service(agent, settings.CONTINUATIONS_AGENT_SECRET), replayable } }),
+    ...(webhook && { webhook: service(webhook, settings.CONTINUATIONS_WEBHOOK_SECRET) }),
   };
 }
 

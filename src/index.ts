@@ -6,14 +6,18 @@
  *     await client.resume({ continuationId: record.id, trigger: { type: 'user_reply', message: { text: 'Yes' } } });
  */
 
-export type { ApiKey, ContinuationEvent, Keys } from './access-ports.ts';
+export type { ApiKey, ContinuationEvent, Keys, Outbox, OutboxEntry } from './access-ports.ts';
 export type { Caller } from './caller.ts';
 export { type ContinuationClient, createClient } from './client.ts';
 export type { ContinuationClientOptions } from './client-options.ts';
 export type { CreateResult } from './creating.ts';
 export { type DecidedCall, verifyDecision } from './decision.ts';
+export { outboxDelivery } from './delivery/outbox.ts';
+export { type WebhookOptions, webhookDelivery } from './delivery/webhook.ts';
+export type { OutgoingMessage } from './delivery/wire.ts';
 export { ContinuationError, type ErrorCode, isContinuationError, OutcomeUnknown, TransientError } from './errors.ts';
 export type { EventsInput } from './feed.ts';
+export { type HttpHarnessOptions, httpHarness } from './harness/http.ts';
 export { createKey, keyPolicy, type NewKey } from './keys.ts';
 export type { ManageResult } from './managing.ts';
 export { type Action, type Authorization, type Policy, permissionPolicy } from './policy.ts';

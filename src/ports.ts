@@ -1,6 +1,6 @@
 /** What can be replaced: harness, delivery, trace, and the store's four parts. No vendor type appears here. */
 
-import type { Events, Keys, Requests } from './access-ports.ts';
+import type { Events, Keys, Metrics, Outbox, Requests } from './access-ports.ts';
 import type { Content } from './content.ts';
 import type { DecidedCall } from './decision.ts';
 import type {
@@ -234,6 +234,6 @@ export interface Upkeep {
   censusAcrossScopes(): Promise<Census>;
 }
 
-export interface Store extends Records, Contents, Turns, Receipts, Upkeep, Keys, Requests, Events {
+export interface Store extends Records, Contents, Turns, Receipts, Upkeep, Keys, Requests, Events, Metrics, Outbox {
   close(): Promise<void>;
 }

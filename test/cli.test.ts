@@ -50,6 +50,7 @@ async function cli(words: readonly string[], more: Partial<CliIo> = {}): Promise
     now: () => new Date(),
     out: (text) => out.push(text),
     error: (text) => error.push(text),
+    ended: async () => undefined,
     input: async () => '',
     ...more,
   };

@@ -9,6 +9,7 @@ const nothing = { TEMPORAL_CONFIG_FILE: join(tmpdir(), 'there-is-no-such-file.to
 test('an empty environment means the usual addresses and names', () => {
   expect(loadConfig({ ...nothing, DATABASE_URL: '', CONTINUATIONS_SCOPE: '' })).toEqual({
     temporal: { connection: expect.objectContaining({ address: '127.0.0.1:7233' }), namespace: 'default', named: true },
+    http: { host: '127.0.0.1', port: 8080, requestsPerMinute: 600 },
     taskQueue: 'continuations',
     scope: 'app=default',
   });
@@ -63,4 +64,30 @@ test('every fault is told at once, and no value, since values may be secret', ()
   expect(load).toThrow(expect.objectContaining({ code: 'invalid_configuration' }));
   expect(load).toThrow(/^DATABASE_URL must be a URL such as .*; CONTINUATIONS_SCOPE must be up to 8 levels/);
   expect(load).not.toThrow(/hunter2/);
+});
+
+test('who may call and where services are is read, with the defaults that are safe', () => {
+  const { http, agent, webhook } = loadConfig({
+    ...nothing,
+    CONTINUATIONS_PORT: '9000',
+    CONTINUATIONS_PUBLIC_URL: 'https://inbox.example.com/',
+    CONTINUATIONS_JWT_ISSUER: 'https://login.example.com',
+    CONTINUATIONS_JWT_AUDIENCE: 'continuations',
+    CONTINUATIONS_AGENT_URL: 'https://agent.example.com/turn',
+    CONTINUATIONS_AGENT_REPLAYABLE: 'true',
+    CONTINUATIONS_WEBHOOK_URL: 'https://hooks.example.com/',
+    CONTINUATIONS_WEBHOOK_SECRET: 'whsec_x',
+  });
+  expect(http).toEqual({
+    host: '127.0.0.1',
+    port: 9000,
+    requestsPerMinute: 600,
+    publicUrl: 'https://inbox.example.com',
+    issuer: { issuer: 'https://login.example.com', audience: 'continuations' },
+  });
+  expect(agent).toEqual({ url: 'https://agent.example.com/turn', replayable: true, allowPrivateAddresses: false });
+  expect(webhook).toEqual({ url: 'https://hooks.example.com/', secret: 'whsec_x', allowPrivateAddresses: false });
+  expect(() => loadConfig({ ...nothing, CONTINUATIONS_JWT_ISSUER: 'https://login.example.com' })).toThrow(
+    /AUDIENCE is needed/,
+  );
 });

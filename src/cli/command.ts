@@ -1,5 +1,6 @@
 /** How a command is described and run: arguments as data, a client for the length of one command. */
 import { type ArgsDef, defineCommand, type ParsedArgs, parseArgs, renderUsage, runCommand } from 'citty';
+import type { Keys } from '../access-ports.ts';
 import { openApp } from '../app.ts';
 import type { ContinuationClient } from '../client.ts';
 import type { CliIo } from './io.ts';
@@ -32,6 +33,9 @@ type Common = typeof commonArgs;
 /** What a command works with. */
 export interface Session {
   readonly client: ContinuationClient;
+  readonly keys: Keys;
+  /** What the command reaches. */
+  readonly scope: string;
   readonly target: Target;
   readonly io: CliIo;
   readonly report: Report;
@@ -148,7 +152,7 @@ async function withSession<T extends ArgsDef>(
   const report: Report = { json: common.json === true, now: io.now(), width: io.isTerminal ? io.width : 1_000, flags };
   try {
     if (spec.sends) await app.reachTemporal();
-    return await spec.run(args, { client: app.client, target, io, report });
+    return await spec.run(args, { client: app.client, keys: app.keys, scope, target, io, report });
   } finally {
     await app.close();
   }

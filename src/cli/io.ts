@@ -14,6 +14,8 @@ export interface CliIo {
   out(text: string): void;
   /** Writes lines about what went wrong. */
   error(text: string): void;
+  /** Resolves when whoever started the command wants it to end. */
+  ended(): Promise<void>;
   /** Standard input to its end. */
   input(): Promise<string>;
 }

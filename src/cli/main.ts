@@ -14,6 +14,10 @@ const io: CliIo = {
   now: () => new Date(),
   out: (line) => console.log(line),
   error: (line) => console.error(line),
+  ended: () =>
+    new Promise((resolve) => {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+    }),
   input: () => text(process.stdin),
 };
 

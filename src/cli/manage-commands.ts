@@ -44,7 +44,7 @@ const extend = defineCliCommand('extend', {
   },
 });
 
-function instantOf(text: string, now: Date): string {
+export function instantOf(text: string, now: Date): string {
   const [, count, unit] = /^(\d+)([mhd])$/.exec(text) ?? [];
   const ms = count === undefined ? Date.parse(text) : now.getTime() + Number(count) * (UNITS[unit ?? ''] ?? Number.NaN);
   if (Number.isNaN(ms) || Math.abs(ms) > 8.64e15)

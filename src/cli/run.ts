@@ -5,12 +5,20 @@ import { isContinuationError } from '../errors.ts';
 import { answerCommands } from './answer-commands.ts';
 import { type CliCommand, PROGRAM_NAME, UsageError } from './command.ts';
 import type { CliIo } from './io.ts';
+import { keyCommands } from './key-commands.ts';
 import { manageCommands } from './manage-commands.ts';
 import { EXIT } from './outcome.ts';
 import { readCommands } from './read-commands.ts';
+import { serverCommands } from './server-commands.ts';
 import { plain } from './text.ts';
 
-export const commands: readonly CliCommand[] = [...readCommands, ...answerCommands, ...manageCommands];
+export const commands: readonly CliCommand[] = [
+  ...readCommands,
+  ...answerCommands,
+  ...manageCommands,
+  ...keyCommands,
+  ...serverCommands,
+];
 
 /** Resolves with the exit code; see `EXIT`. */
 export async function runCli(words: readonly string[], io: CliIo): Promise<number> {

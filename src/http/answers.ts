@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import type { ResumeOptions, ResumeResult } from '../resuming.ts';
 import type { Message } from '../schema.ts';
+import { writeState } from '../wire-state.ts';
 import { type Handled, operation } from './operation.ts';
 import { type HttpCode, type HttpProblem, refused } from './problem.ts';
-import { writeState } from './state.ts';
 
 const LONGEST_WAIT_MS = 10 * 60_000;
 const ANSWER_PROBLEMS: readonly HttpCode[] = [

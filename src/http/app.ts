@@ -2,22 +2,31 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, Hono } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
-import type { Requests } from '../access-ports.ts';
+import type { Metrics, Requests } from '../access-ports.ts';
 import type { ContinuationClient } from '../client.ts';
 import type { Access } from './access.ts';
 import { answerOperations } from './answers.ts';
 import { continuationOperations } from './continuations.ts';
 import { DESCRIPTION, register } from './document.ts';
+import { eventsOperation } from './events.ts';
 import { createGate } from './gate.ts';
+import { createHealth, type Readiness } from './health.ts';
 import { managingOperations } from './managing.ts';
+import { createRefusals, metricsOperation } from './metrics.ts';
 import type { HttpEnv, Operation } from './operation.ts';
 import { HttpProblem, PROBLEMS, problemResponse, toProblem } from './problem.ts';
+import { referencePage } from './reference.ts';
 
 export interface HttpOptions {
   /** Its caller is replaced by that of each request. */
   readonly client: ContinuationClient;
   readonly access: Access;
-  readonly requests: Requests;
+  /** Where named requests and numbers are kept. */
+  readonly store: Requests & Metrics;
+  /** Throws while what is needed does not answer (`/readyz`). */
+  readonly ready?: Readiness;
+  /** Aborted when the server ends: streams end, and it is no longer ready. */
+  readonly closing?: AbortSignal;
   /** Requests of one key in a minute. Default 600. */
   readonly requestsPerMinute?: number;
   /** How long a body may take to arrive, milliseconds. Default 30 s. */
@@ -29,8 +38,6 @@ export interface HttpOptions {
   readonly version?: string;
 }
 
-const operations: readonly Operation[] = [...continuationOperations, ...answerOperations, ...managingOperations];
-
 export function createHttpApp(options: HttpOptions): OpenAPIHono<HttpEnv> {
   const { mounts = {}, warn = console.error, version = '0' } = options;
   const app = new OpenAPIHono<HttpEnv>();
@@ -41,7 +48,15 @@ export function createHttpApp(options: HttpOptions): OpenAPIHono<HttpEnv> {
   };
   app.onError(fail);
   app.use('/v1/*', secureHeaders());
-  const gate = createGate(options, fail);
+  const refusals = createRefusals();
+  const operations: readonly Operation[] = [
+    ...continuationOperations,
+    ...answerOperations,
+    ...managingOperations,
+    eventsOperation(options),
+    metricsOperation(options.store, refusals),
+  ];
+  const gate = createGate(options, refusals, fail);
   for (const each of operations) app.on(each.method.toUpperCase(), each.path.replace(/\{(\w+)\}/g, ':$1'), gate(each));
   register(app, operations);
   app.get('/openapi.json', (c) =>
@@ -54,12 +69,14 @@ export function createHttpApp(options: HttpOptions): OpenAPIHono<HttpEnv> {
     ),
   );
   for (const [path, mounted] of Object.entries(mounts)) app.route(path, mounted);
-  app.notFound((c) => notServed(c));
+  app.route('/', createHealth(options.ready ?? (async () => undefined), options.closing));
+  app.get('/', async (c) => c.html(await referencePage(operations)));
+  app.notFound((c) => notServed(c, operations));
   return app;
 }
 
 /** A path that is there with other methods, or none. */
-function notServed(c: Context): Response {
+function notServed(c: Context, operations: readonly Operation[]): Response {
   const methods = operations
     .filter(({ path }) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(c.req.path))
     .map(({ method }) => method.toUpperCase());

@@ -15,7 +15,8 @@ import { PROBLEMS } from './problem.ts';
 
 type JsonSchema = Record<string, unknown>;
 
-const Winner = Answer.omit({ input: true, calls: true, permissions: true, metadata: true });
+/** Whoever gave an answer also gets back what it said. */
+const Winner = Answer.omit({ input: true, calls: true, permissions: true, metadata: true }).loose();
 const Receipt = z.strictObject({
   continuationId: z.string(),
   sequence: z.int().min(1),
@@ -115,6 +116,7 @@ export const COMPONENTS = {
   Stored: object({ outcome: outcome('stored') }),
   Page: object({ records: { type: 'array', items: ref('ContinuationRecord') }, next: { type: 'string' } }, ['records']),
   Receipts: object({ receipts: { type: 'array', items: ref('Receipt') } }),
+  Event: schemaOf(Receipt.extend({ position: z.string() })),
   Health: object({ status: outcome('ok', 'unavailable') }),
 } as const satisfies Record<string, JsonSchema>;
 export type ComponentName = keyof typeof COMPONENTS;

@@ -4,9 +4,9 @@ import { notFound } from '../caller.ts';
 import { id } from '../schema/primitives.ts';
 import type { CreateContinuationInput } from '../schema.ts';
 import { ContinuationId, Scope, WaitType } from '../schema.ts';
+import { readState, writeState } from '../wire-state.ts';
 import { operation } from './operation.ts';
 import { refused } from './problem.ts';
-import { readState, writeState } from './state.ts';
 
 const create = operation({
   name: 'createContinuation',

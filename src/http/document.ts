@@ -23,7 +23,7 @@ export const DESCRIPTION = `Durable continuations for agent turns. Send \`Author
 exist. Problems are RFC 9457 documents with a stable \`code\`; whoever loses a race is told the \`winner\`.`;
 
 /** Which problems an operation can answer with. */
-function problemsOf({ method, body, problems = [] }: Operation): HttpCode[] {
+export function problemsOf({ method, body, problems = [] }: Operation): HttpCode[] {
   const codes = [...OF_ALL, ...(body ? OF_BODIES : []), ...(method === 'get' ? [] : OF_WRITES), ...problems];
   return [...new Set(codes)].sort((a, b) => PROBLEMS[a][0] - PROBLEMS[b][0] || a.localeCompare(b));
 }
@@ -34,7 +34,39 @@ export function register(app: OpenAPIHono<HttpEnv>, operations: readonly Operati
     registry.registerComponent('schemas', name, schema as object);
   registry.registerComponent('securitySchemes', 'key', { type: 'http', scheme: 'bearer' });
   for (const each of operations) registry.registerPath(pathOf(each));
+  for (const each of HEALTH) registry.registerPath(each);
 }
+
+const NAMED = z.object({
+  'Idempotency-Key': z
+    .string()
+    .regex(/^[!-~]{1,128}$/)
+    .optional(),
+});
+
+const health = (description: string) => ({
+  description,
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Health' } } },
+});
+/** Asked by machines that have no key. */
+const HEALTH: readonly RouteConfig[] = [
+  {
+    operationId: 'alive',
+    method: 'get',
+    path: '/healthz',
+    summary: 'Whether this server lives',
+    security: [],
+    responses: { 200: health('It does.') },
+  },
+  {
+    operationId: 'ready',
+    method: 'get',
+    path: '/readyz',
+    summary: 'Whether it can do its work',
+    security: [],
+    responses: { 200: health('It can.'), 503: health('Temporal or the database does not answer, or the server ends.') },
+  },
+];
 
 function pathOf(operation: Operation): RouteConfig {
   const { name, method, path, summary, description, permissions, query, body } = operation;
@@ -50,14 +82,8 @@ function pathOf(operation: Operation): RouteConfig {
     request: {
       ...(path.includes('{id}') && { params: z.object({ id: z.string().min(1).max(128) }) }),
       ...(query && { query }),
-      ...(written && {
-        headers: z.object({
-          'Idempotency-Key': z
-            .string()
-            .regex(/^[!-~]{1,128}$/)
-            .optional(),
-        }),
-      }),
+      ...(written && { headers: NAMED }),
+      ...(operation.headers && { headers: operation.headers }),
       ...(body && {
         body: { required: true, content: { 'application/json': { schema: { $ref: `#/components/schemas/${body}` } } } },
       }),
@@ -68,8 +94,9 @@ function pathOf(operation: Operation): RouteConfig {
 
 function responsesOf(operation: Operation): RouteConfig['responses'] {
   const responses: RouteConfig['responses'] = {};
-  for (const [status, { description, schema }] of Object.entries(operation.answers)) {
-    const content = schema && { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } };
+  for (const [status, { description, schema, mediaType = 'application/json' }] of Object.entries(operation.answers)) {
+    const shape = schema ? { $ref: `#/components/schemas/${schema}` } : { type: 'string' as const };
+    const content = (schema || mediaType !== 'application/json') && { [mediaType]: { schema: shape } };
     responses[status] = { description, ...(content && { content }) };
   }
   const codes = problemsOf(operation);

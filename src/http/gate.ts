@@ -9,16 +9,18 @@ import { ContinuationId } from '../schema.ts';
 import { bearerOf } from './access.ts';
 import type { HttpOptions } from './app.ts';
 import { type JsonBody, readJson } from './body.ts';
+import type { Refusals } from './metrics.ts';
 import { namedRequest } from './named.ts';
 import type { HttpEnv, Operation } from './operation.ts';
-import { HttpProblem, refused } from './problem.ts';
+import { HttpProblem, refused, toProblem } from './problem.ts';
 
 const EMPTY = z.object({});
 
 type Handler = (c: Context<HttpEnv>) => Promise<Response>;
 
 export function createGate(
-  { client, access, requests, requestsPerMinute = 600, bodyTimeoutMs = 30_000 }: HttpOptions,
+  { client, access, store, requestsPerMinute = 600, bodyTimeoutMs = 30_000 }: HttpOptions,
+  refusals: Refusals,
   fail: (error: unknown, c: Context) => Response,
 ): (operation: Operation) => Handler {
   const limiter = new RateLimiterMemory({ points: requestsPerMinute, duration: 60 });
@@ -32,15 +34,16 @@ export function createGate(
     const body: JsonBody = operation.body ? await readJson(c, bodyTimeoutMs) : { text: '', value: {} };
     const handle = async (): Promise<Response> => {
       try {
-        return await operation.handle({ c, client: client.as(caller), id: target, query, body: body.value });
+        return await operation.handle({ c, caller, client: client.as(caller), id: target, query, body: body.value });
       } catch (error) {
+        refusals.count(caller.scope, toProblem(error).code);
         return fail(error, c);
       }
     };
     const name = operation.method === 'get' ? undefined : c.req.header('idempotency-key');
     if (name === undefined) return handle();
     const parts = [c.req.method, new URL(c.req.url).pathname, new URL(c.req.url).search, body.text];
-    return namedRequest(requests, { name, caller, parts, replay: !operation.neverReplayed }, handle);
+    return namedRequest(store, { name, caller, parts, replay: !operation.neverReplayed }, handle);
   };
 }
 

@@ -1,7 +1,7 @@
 /**
  * The HTTP API.
  *
- *     const app = createHttpApp({ client, access: createAccess(store), requests: store });
+ *     const app = createHttpApp({ client, access: createAccess(store), store });
  *     const server = await serve({ fetch: app.fetch, host: '127.0.0.1', port: 8080 });
  */
 

@@ -8,12 +8,13 @@ import type { ComponentName } from './components.ts';
 import type { HttpCode } from './problem.ts';
 
 export interface HttpEnv {
-  Variables: { caller: Caller; client: ContinuationClient };
+  Variables: Record<string, never>;
 }
 
 /** A request that got through: who sends it, and what. */
 export interface Handled<Q = unknown> {
   readonly c: Context<HttpEnv>;
+  readonly caller: Caller;
   readonly client: ContinuationClient;
   /** A part of the path by its name; it was checked. */
   readonly id: string;
@@ -32,8 +33,11 @@ export interface Operation<Q = unknown> {
   /** Any of them will do. */
   readonly permissions: readonly Permission[];
   readonly query?: z.ZodObject;
+  readonly headers?: z.ZodObject;
   readonly body?: ComponentName;
-  readonly answers: Readonly<Record<number, { readonly description: string; readonly schema?: ComponentName }>>;
+  readonly answers: Readonly<
+    Record<number, { readonly description: string; readonly schema?: ComponentName; readonly mediaType?: string }>
+  >;
   /** Its own refusals; those of every operation are added. */
   readonly problems?: readonly HttpCode[];
   /** A repeat with the same `Idempotency-Key` is done again, because its answer may not be given twice. */

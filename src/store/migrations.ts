@@ -1,5 +1,5 @@
 /** The steps from an empty database to the present tables and functions. Forward only: one that was released never changes. */
-import { ACCESS } from './sql/access.ts';
+import { ACCESS, METRICS, OUTBOX } from './sql/access.ts';
 import { DELIVERIES } from './sql/deliveries.ts';
 import { RECORDS } from './sql/records.ts';
 import { TABLES } from './sql/tables.ts';
@@ -18,4 +18,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0001-tables', sql: TABLES },
   { name: '0002-functions', sql: [RECORDS, TURNS, DELIVERIES, UPKEEP].join('\n') },
   { name: '0003-access', sql: ACCESS },
+  { name: '0004-metrics', sql: METRICS },
+  { name: '0005-outbox', sql: OUTBOX },
 ];

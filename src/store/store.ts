@@ -5,7 +5,9 @@ import { createContents } from './contents.ts';
 import { createDeliveries } from './deliveries.ts';
 import { createEvents } from './events.ts';
 import { createListening } from './listen.ts';
+import { createMetrics } from './metrics.ts';
 import { openDatabase } from './open.ts';
+import { createOutbox } from './outbox.ts';
 import { createReceipts } from './receipts.ts';
 import { createRecords } from './records.ts';
 import { createConnection } from './retry.ts';
@@ -39,6 +41,8 @@ export function createStore({ waitMs = DEFAULT_WAIT_MS, ...options }: StoreOptio
     ...createKeys(connection),
     ...createRequests(connection),
     ...createEvents(connection),
+    ...createMetrics(connection),
+    ...createOutbox(connection),
     onChange: listening.onChange,
     async close() {
       await listening.close();

@@ -195,7 +195,104 @@ describe('Idempotency-Key', () => {
   });
 });
 
-test('the document describes every operation', async () => {
-  const { body } = await api.send('GET', '/openapi.json');
-  expect(Object.keys(body.paths)).toHaveLength(10);
+describe('what is told about the API', () => {
+  test('the document describes every operation', async () => {
+    const { body } = await api.send('GET', '/openapi.json');
+    expect(Object.keys(body.paths).sort()).toEqual([
+      '/healthz',
+      '/metrics',
+      '/readyz',
+      '/v1/continuations',
+      '/v1/continuations/{id}',
+      '/v1/continuations/{id}/answers',
+      '/v1/continuations/{id}/extend',
+      '/v1/continuations/{id}/receipts',
+      '/v1/continuations/{id}/reconcile',
+      '/v1/continuations/{id}/stop',
+      '/v1/continuations/{id}/take',
+      '/v1/events',
+      '/v1/sessions/{id}/active',
+      '/v1/sessions/{id}/answers',
+    ]);
+  });
+
+  test('the reference page names each operation and loads nothing from elsewhere', async () => {
+    const { body, headers } = await api.send('GET', '/');
+    expect(headers.get('content-type')).toContain('text/html');
+    expect(body).toContain('/v1/continuations/{id}/reconcile');
+    expect(body).not.toMatch(/<script|src=|@import|url\(|href="(?![#/])/);
+  });
+
+  test('health needs no key, and readiness says when something does not answer', async () => {
+    expect(await api.send('GET', '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+    expect(await api.send('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+    const away = createTestApi(stack, { ready: () => Promise.reject(new Error('away')) });
+    expect(await away.send('GET', '/readyz')).toMatchObject({ status: 503, body: { status: 'unavailable' } });
+  });
+
+  test('C16: metrics count what is in the scope of the key, and nothing else', async () => {
+    const scope = 'app=metrics';
+    const [own, other] = [await api.user({ scope }), await api.user({ scope: 'app=elsewhere' })];
+    const created = await own.send('POST', '/v1/continuations', approval());
+    await own.send('POST', `${created.headers.get('location')}/answers?until=finished`, approve(created));
+    await own.send('POST', '/v1/continuations', approval());
+    await own.send('POST', '/v1/continuations', '{');
+    const { body, headers } = await own.send('GET', '/metrics');
+    expect(headers.get('content-type')).toContain('text/plain');
+    expect(body).toContain('continuations_open{wait_for="approval_resolution",status="pending"} 1');
+    expect(body).toContain('continuations_ended{status="completed",reason="completed"} 1');
+    expect(body).toContain('continuations_never_expiring 0');
+    expect(body).toMatch(/continuations_answer_to_start_seconds\{quantile="0.5"\} \d/);
+    const empty = (await other.send('GET', '/metrics')).body;
+    expect(empty).not.toContain('continuations_open{');
+    expect(empty).not.toContain('refusals_total{');
+  });
+});
+
+describe('the feed of events', () => {
+  const read = async (token: string, path = '/v1/events', lastEventId?: string) => {
+    const ended = new AbortController();
+    const response = await api.app.request(path, {
+      headers: { authorization: `Bearer ${token}`, ...(lastEventId && { 'last-event-id': lastEventId }) },
+      signal: ended.signal,
+    });
+    const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    return {
+      async until(seen: (events: Array<{ id: string; data: { continuationId: string; kind: string } }>) => boolean) {
+        for (;;) {
+          const parts = text.split('\n\n').slice(0, -1);
+          const events = parts.flatMap((part) => {
+            const [, id] = /^id: (.*)$/m.exec(part) ?? [];
+            const [, data] = /^data: (.*)$/m.exec(part) ?? [];
+            return id && data ? [{ id, data: JSON.parse(data) }] : [];
+          });
+          if (seen(events)) return events;
+          const { value, done } = await reader.read();
+          if (done) throw new Error(`the stream ended: ${text}`);
+          text += value;
+        }
+      },
+      async close() {
+        await reader.cancel();
+      },
+    };
+  };
+
+  test('tells each receipt at once, and after a break goes on where it was', async () => {
+    const alice = await api.user({ scope: 'app=feed' });
+    const other = await api.user({ scope: 'app=feed-other' });
+    const stream = await read(alice.token);
+    await stream.until(() => true);
+    await other.send('POST', '/v1/continuations', approval());
+    const created = await alice.send('POST', '/v1/continuations', approval());
+    const [first] = await stream.until((events) => events.length > 0);
+    expect(first?.data).toMatchObject({ continuationId: created.body.record.id, kind: 'created' });
+    await stream.close();
+    await alice.send('POST', `${created.headers.get('location')}/answers?until=finished`, approve(created));
+    const again = await read(alice.token, '/v1/events', first?.id);
+    const events = await again.until((seen) => seen.length >= 4);
+    expect(events.map(({ data }) => data.kind)).toEqual(['admitted', 'started', 'settled', 'delivered']);
+    await again.close();
+  });
 });

@@ -34,7 +34,7 @@ export interface TestApi {
 
 export function createTestApi(stack: Stack, options: Partial<HttpOptions> = {}): TestApi {
   const { store, client } = stack;
-  const app = createHttpApp({ client, access: createAccess(store), requests: store, ...options });
+  const app = createHttpApp({ client, access: createAccess(store), store, ...options });
   const sendAs =
     (token?: string): Send =>
     async (method, path, body, headers = {}) => {

@@ -48,3 +48,18 @@ alter table receipts
   add column position bigint not null generated always as identity;
 create index receipts_in_order on receipts (transaction_id, position);
 `;
+
+/** Of an answer's acceptance and its start, the latter is looked up by time. */
+export const METRICS = `
+create index receipts_started on receipts (at) where kind = 'started';
+`;
+
+export const OUTBOX = `
+create table outbox (
+  id text collate "C" primary key,
+  scope text collate "C" not null,
+  message jsonb, -- null once acknowledged
+  created_at timestamptz not null default clock_timestamp()
+);
+create index outbox_waiting on outbox (created_at, id) where message is not null;
+`;

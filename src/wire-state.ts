@@ -1,5 +1,5 @@
 /** Bytes in JSON: state that is neither JSON nor text travels as base64. */
-import { isExactState } from '../schema.ts';
+import { isExactState } from './schema.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 

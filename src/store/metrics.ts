@@ -1,0 +1,37 @@
+/** What is worth watching about a scope, in numbers. */
+import { sql } from 'kysely';
+import type { Metrics, ScopeMetrics } from '../access-ports.ts';
+import { within } from './records.ts';
+import type { Connection } from './retry.ts';
+
+const LATENCY_WINDOW = sql`interval '5 minutes'`;
+
+export function createMetrics({ run }: Connection): Metrics {
+  return {
+    metrics: (scope) =>
+      run(async (db) => {
+        const own = within('c.scope', scope);
+        const { rows } = await sql<ScopeMetrics>`
+          with c as (select * from continuations.continuations c where ${own}), o as (select * from c where status in ('pending', 'resuming'))
+          select
+            (select coalesce(jsonb_agg(t), '[]') from (select wait_type as "waitFor", status, count(*) as count from o group by 1, 2) t) as open,
+            (select coalesce(extract(epoch from now() - min(created_at)), 0)::float8 from o) as "oldestSeconds",
+            (select count(*) from o where expires_at is null) as "neverExpires",
+            (select count(*) from o where uncertain) as uncertain,
+            (select count(*) from o where status = 'pending' and expires_at < now()) as overdue,
+            (select coalesce(jsonb_agg(t), '[]') from (select status, record ->> 'terminalReason' as reason, count(*) as count from c
+              where status not in ('pending', 'resuming') group by 1, 2) t) as ended,
+            (select count(*) from c where status = 'failed' and record ? 'error') as repaired`.execute(db);
+        const latency = await sql<{ quantiles: number[] | null; count: number }>`
+          select percentile_cont(array[0.5, 0.95, 0.99]) within group (order by extract(epoch from s.at - a.at)) as quantiles, count(*) as count
+          from continuations.receipts s join continuations.continuations c on c.id = s.continuation_id
+          join lateral (select a.at from continuations.receipts a where a.continuation_id = s.continuation_id and a.kind = 'admitted'
+            and a.sequence < s.sequence order by a.sequence desc limit 1) a on true
+          where s.kind = 'started' and s.cause like '%:1' and s.at > now() - ${LATENCY_WINDOW} and ${own}`.execute(db);
+        const [row] = rows;
+        if (!row) throw new Error('the numbers of a scope returned nothing');
+        const { quantiles, count } = latency.rows[0] ?? { quantiles: null, count: 0 };
+        return { ...row, startSeconds: { quantiles: quantiles ?? [], count } };
+      }),
+  };
+}
