@@ -55,3 +55,13 @@ export function recordingTrace(): Trace & { readonly events: readonly TraceEvent
   const events: TraceEvent[] = [];
   return { events, emit: (event) => events.push(event) };
 }
+
+export {
+  type MemoryJournal,
+  memoryJournal,
+  type ScriptedModel,
+  type ScriptedTool,
+  type ScriptedTools,
+  scriptedModel,
+  scriptedTools,
+} from './engine/testing.ts';

@@ -1,8 +1,31 @@
-/** States that are known and checked: the exact transcript of a tool call (000), the frozen state of a run (001). */
+/**
+ * The turn engine: a bounded loop of model and tools that survives a crash in the middle of a turn (003); and states that are
+ * known and checked: the exact transcript of a tool call (000), the frozen state of a run (001).
+ */
 import type { StateKind } from '../ports.ts';
 import { runKind } from './run-state.ts';
 import { transcriptKind } from './transcript.ts';
 
+export { delegatedUnder, type FirstTurn, type ResumeOptions, type RunOptions, resumeTurn, runTurn } from './engine.ts';
+export { EngineError, RecoveryRequired } from './errors.ts';
+export { postCommitId } from './finish.ts';
+export type {
+  ContextPort,
+  ConversationPort,
+  EnginePorts,
+  Gate,
+  InvocationOptions,
+  Journal,
+  JournalWrite,
+  ModelPort,
+  PermissionDecision,
+  PermissionPort,
+  PolicyPort,
+  PostCommitPort,
+  ToolDescription,
+  ToolPort,
+} from './ports.ts';
+export { type Budgets, nextSequence, type Resolution, startIteration } from './resume.ts';
 export {
   mayUseTool,
   RUN_TYPE,
@@ -21,6 +44,23 @@ export {
   transcriptState,
   validateSingleton,
 } from './transcript.ts';
+export type { CallAnswer, TurnEnd, WaitingCall } from './turn.ts';
+export {
+  type ContextSnapshot,
+  type EngineCheckpoint,
+  type EngineEvent,
+  type InvocationContextState,
+  loadCheckpoint,
+  loadResumeContext,
+  type Message,
+  type ModelInvocationRequest,
+  type ModelInvocationResponse,
+  type ModelToolRequest,
+  type ModelToolResult,
+  type ResumeContext,
+  type TurnCommit,
+  type TurnStatus,
+} from './types.ts';
 
 /** For `stateKinds` of client and worker: states of these types are checked at every pause. */
 export const stateKinds: readonly StateKind[] = [transcriptKind, runKind];

@@ -1,0 +1,153 @@
+/** Case (b) of the loop: tool calls are pending, so exactly one of them is run, refused or found to wait (003). */
+import { isContinuationError } from '../errors.ts';
+import type { Json } from '../json.ts';
+import type { ToolDescription } from './ports.ts';
+import { endTurn, failTurn, messageOf, save, type Turn, type TurnEnd } from './turn.ts';
+import type { ModelToolRequest, ModelToolResult } from './types.ts';
+
+type Result = Omit<ModelToolResult, 'requestId' | 'name' | 'metadata' | 'errorKind' | 'output'> &
+  Partial<Pick<ModelToolResult, 'errorKind' | 'output'>>;
+
+/** Runs one pending call in request order; those that wait for somebody are left pending, their siblings run. */
+export async function toolStep(turn: Turn): Promise<TurnEnd | undefined> {
+  const pending = turn.state.pendingToolRequests ?? [];
+  const request = pending.find(({ id }) => !turn.gates.has(id));
+  if (!request) return pause(turn, pending);
+  const answer = turn.answers.get(request.id);
+  if (answer?.decision === 'result') return commit(turn, request, answer.result);
+  const described = await describe(turn, request);
+  if ('end' in described) return described;
+  if (answer === undefined) {
+    if (described.gate) return void turn.gates.set(request.id, described.gate);
+    return authorize(turn, request, described);
+  }
+  turn.log.note('permission_requested', { payload: named(request) });
+  const approved = answer.decision === 'run';
+  turn.log.note('permission_resolved', { payload: { ...named(request), approved } });
+  if (!approved) return commit(turn, request, denied(answer.reason));
+  return run(turn, answer.arguments === undefined ? request : edited(request, answer.arguments), described);
+}
+
+const named = ({ id, name }: ModelToolRequest) => ({ requestId: id, name });
+const denied = (reason = 'The call was not permitted.', errorKind: string = 'permission_denied'): Result => ({
+  outcome: 'failed',
+  output: reason,
+  errorKind,
+});
+
+/** Edited text stands where the model's arguments were, in the same form. */
+function edited(request: ModelToolRequest, text: string): ModelToolRequest {
+  return { ...request, arguments: typeof request.arguments === 'string' ? text : (JSON.parse(text) as Json) };
+}
+
+async function describe(turn: Turn, request: ModelToolRequest): Promise<ToolDescription | TurnEnd> {
+  try {
+    const described = await turn.ports.tools.describe(request);
+    return described ?? (await failTurn(turn, 'tool_configuration_error', `there is no tool ${request.name}`));
+  } catch (error) {
+    return failTurn(turn, 'tool_configuration_error', error);
+  }
+}
+
+async function authorize(turn: Turn, request: ModelToolRequest, tool: ToolDescription): Promise<TurnEnd | undefined> {
+  const { permission } = turn.ports;
+  turn.log.note('permission_requested', { payload: named(request) });
+  try {
+    const decision = (await permission?.authorize(request)) ?? { approved: true };
+    if ('ask' in decision) {
+      const { question } = decision;
+      return void turn.gates.set(request.id, { wait: 'approval_resolution', ...(question && { question }) });
+    }
+    const { approved, reason, metadata } = decision;
+    turn.log.note('permission_resolved', { payload: { ...named(request), approved } });
+    if (approved) return await run(turn, request, tool);
+    const kind = metadata?.errorKind;
+    return await commit(turn, request, denied(reason, typeof kind === 'string' ? kind : undefined));
+  } catch (error) {
+    if (error instanceof Error && error.name === 'RecoveryRequired') throw error;
+    return failTurn(turn, 'permission_error', error);
+  }
+}
+
+const CUT_OFF: Result = {
+  outcome: 'indeterminate',
+  output: 'it was started, and its end was never recorded',
+  errorKind: 'effect_outcome_unknown',
+};
+
+/** The key of a call's effect: the same in every attempt and after every pause. */
+const effectKey = (runId: string, requestId: string) => `${runId}:tool:${requestId}`;
+
+async function run(turn: Turn, request: ModelToolRequest, tool: ToolDescription): Promise<TurnEnd | undefined> {
+  const { signal, log, ports, state } = turn;
+  if (signal.aborted) return endTurn(turn, 'cancelled');
+  const key = effectKey(state.runId, request.id);
+  const once = tool.effect === 'once';
+  if (once && turn.cutOff.has(key)) return commit(turn, request, CUT_OFF);
+  log.note('tool_execution_started', { payload: { ...named(request), key } });
+  // Before anything happens outside: a crash from here on leaves a started effect without an end (C7).
+  if (once) await log.flush({ key, state: 'started' });
+  if (signal.aborted) return endTurn(turn, 'cancelled');
+  const result = await resultOf(async () => ports.tools.execute(request, { signal, key }), signal);
+  // Cut off: nobody knows how far it came, so it stays without an end.
+  if (!result) return endTurn(turn, 'cancelled');
+  return commit(turn, request, result, once ? key : undefined);
+}
+
+async function resultOf(execute: () => Promise<Json | undefined>, signal: AbortSignal): Promise<Result | undefined> {
+  try {
+    const output = await execute();
+    return { outcome: 'success', ...(output !== undefined && { output }) };
+  } catch (error) {
+    const output = messageOf(error);
+    if (isContinuationError(error, 'outcome_unknown'))
+      return { outcome: 'indeterminate', output, errorKind: 'effect_outcome_unknown' };
+    return signal.aborted ? undefined : { outcome: 'failed', output, errorKind: 'tool_error' };
+  }
+}
+
+/** The result and the checkpoint after it, as one write, before the next effect. */
+async function commit(
+  turn: Turn,
+  request: ModelToolRequest,
+  result: Result,
+  key?: string,
+): Promise<TurnEnd | undefined> {
+  const { state, log } = turn;
+  const unknown = result.outcome === 'indeterminate';
+  const complete: ModelToolResult = { ...result, requestId: request.id, name: request.name };
+  log.note('tool_execution_completed', { payload: { ...named(request), outcome: result.outcome } });
+  await save(
+    turn,
+    {
+      pendingToolRequests: (state.pendingToolRequests ?? []).filter(({ id }) => id !== request.id),
+      completedToolResults: [...(state.completedToolResults ?? []), complete],
+      reconciliationRequired: unknown,
+    },
+    {
+      stage: `tool ${request.name}`,
+      requestId: request.id,
+      ...(key && !unknown && { effect: { key, state: 'done' as const } }),
+    },
+  );
+  if (!unknown) return undefined;
+  const message = `It is unknown whether ${request.name} (${request.id}) happened: ${messageOf(result.output)}`;
+  return endTurn(turn, 'reconciliation_required', { errorKind: 'effect_outcome_unknown', message });
+}
+
+/** What is waited for one at a time: such an answer names no call. */
+const SINGLE: readonly string[] = ['user_reply', 'agent_reply', 'scheduled_wake'];
+
+/** Only gated calls are left: those that wait for the same as the first. The others are asked for after them. */
+async function pause(turn: Turn, pending: readonly ModelToolRequest[]): Promise<TurnEnd> {
+  const { gates, signal } = turn;
+  if (signal.aborted) return endTurn(turn, 'cancelled');
+  const all = pending.flatMap((request) => {
+    const gate = gates.get(request.id);
+    return gate ? [{ request, gate }] : [];
+  });
+  const wait = all[0]?.gate.wait ?? '';
+  const waiting = SINGLE.includes(wait) ? all.slice(0, 1) : all.filter(({ gate }) => gate.wait === wait);
+  await save(turn, {});
+  return { end: 'pause', waiting, checkpoint: turn.state };
+}
