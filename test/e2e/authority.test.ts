@@ -18,6 +18,7 @@ import {
   createActors,
   created,
   pause,
+  raced,
   refusalOf,
   type Stack,
   startStack,
@@ -206,56 +207,65 @@ describe.concurrent('take', () => {
 
 describe('at once, a hundred times', () => {
   test('the same message taken twice is handed out once', async () => {
-    const ids = await Promise.all(Array.from({ length: 100 }, async () => (await created(stack.client)).id));
-    await Promise.all(
-      ids.map(async (id) => {
-        const answer = { continuationId: id, messageId: 'm_1', trigger: reply() };
-        const both = await Promise.all([stack.client.take(answer), stack.client.take(answer)]);
-        expect(both.map((one) => taken(one).outcome).sort()).toEqual(['repeated', 'taken']);
-      }),
-    );
+    await raced(100, async () => {
+      const id = (await created(stack.client)).id;
+      const answer = { continuationId: id, messageId: 'm_1', trigger: reply() };
+      const both = await Promise.all([stack.client.take(answer), stack.client.take(answer)]);
+      expect(both.map((one) => taken(one).outcome).sort()).toEqual(['repeated', 'taken']);
+    });
   }, 120_000);
 
   test('take against resume: the winner’s way is the only one that happens', async () => {
-    const ids = await Promise.all(Array.from({ length: 100 }, async () => (await created(stack.client)).id));
-    await Promise.all(
-      ids.map(async (id) => {
-        const [took, resumed] = await Promise.all([
-          stack.client.as({ subject: 'ann' }).take({ continuationId: id, trigger: reply('a') }),
-          stack.client.as({ subject: 'bob' }).resume({ continuationId: id, trigger: reply('b') }),
-        ]);
-        expect([took.ok, resumed.ok].filter(Boolean)).toHaveLength(1);
-        const winner = took.ok ? 'ann' : 'bob';
-        const loser = took.ok ? resumed : took;
-        expect(refusalOf(loser as never).winner?.subject).toBe(winner);
-        const { record, kinds } = await agreedEnd(stack, id);
-        expect(record.answers.map(({ subject }) => subject)).toEqual([winner]);
-        expect(actors.turns(id)).toHaveLength(took.ok ? 0 : 1);
-        expect(kinds.filter((kind) => kind === 'admitted')).toHaveLength(1);
-      }),
-    );
+    await raced(100, async () => {
+      const id = (await created(stack.client)).id;
+      const [took, resumed] = await Promise.all([
+        stack.client.as({ subject: 'ann' }).take({ continuationId: id, trigger: reply('a') }),
+        stack.client.as({ subject: 'bob' }).resume({ continuationId: id, trigger: reply('b') }),
+      ]);
+      expect([took.ok, resumed.ok].filter(Boolean)).toHaveLength(1);
+      const winner = took.ok ? 'ann' : 'bob';
+      const loser = took.ok ? resumed : took;
+      expect(refusalOf(loser as never).winner?.subject).toBe(winner);
+      const { record, kinds } = await agreedEnd(stack, id);
+      expect(record.answers.map(({ subject }) => subject)).toEqual([winner]);
+      expect(actors.turns(id)).toHaveLength(took.ok ? 0 : 1);
+      expect(kinds.filter((kind) => kind === 'admitted')).toHaveLength(1);
+    });
   }, 120_000);
 
   test('approve against deny: state, effect, receipts and what each was told agree', async () => {
-    const ids = await Promise.all(
-      Array.from({ length: 100 }, async () => (await created(stack.client, pause('approval_resolution'))).id),
-    );
-    await Promise.all(
-      ids.map(async (id) => {
-        const [yes, no] = await Promise.all([
-          stack.client.as({ subject: 'ann' }).resume({ continuationId: id, trigger: approve() }),
-          stack.client.as({ subject: 'bob' }).resume({ continuationId: id, trigger: deny() }),
-        ]);
-        expect([yes.ok, no.ok].filter(Boolean)).toHaveLength(1);
-        const { record } = await agreedEnd(stack, id);
-        const decision = yes.ok ? 'approved' : 'denied';
-        expect(record.answers.map((one) => one.decision)).toEqual([decision]);
-        expect(refusalOf((yes.ok ? no : yes) as never).winner).toMatchObject({ decision });
-        expect(record.status).toBe(yes.ok ? 'completed' : 'cancelled');
-        expect(actors.turns(id)).toHaveLength(yes.ok ? 1 : 0);
-        const admitted = (await stack.client.receipts(id))?.filter(({ kind }) => kind === 'admitted') ?? [];
-        expect(admitted.map(({ body }) => JSON.parse(body).answer.decision)).toEqual([decision]);
-      }),
-    );
+    await raced(100, async () => {
+      const id = (await created(stack.client, pause('approval_resolution'))).id;
+      const [yes, no] = await Promise.all([
+        stack.client.as({ subject: 'ann' }).resume({ continuationId: id, trigger: approve() }),
+        stack.client.as({ subject: 'bob' }).resume({ continuationId: id, trigger: deny() }),
+      ]);
+      expect([yes.ok, no.ok].filter(Boolean)).toHaveLength(1);
+      const { record } = await agreedEnd(stack, id);
+      const decision = yes.ok ? 'approved' : 'denied';
+      expect(record.answers.map((one) => one.decision)).toEqual([decision]);
+      expect(refusalOf((yes.ok ? no : yes) as never).winner).toMatchObject({ decision });
+      expect(record.status).toBe(yes.ok ? 'completed' : 'cancelled');
+      expect(actors.turns(id)).toHaveLength(yes.ok ? 1 : 0);
+      const admitted = (await stack.client.receipts(id))?.filter(({ kind }) => kind === 'admitted') ?? [];
+      expect(admitted.map(({ body }) => JSON.parse(body).answer.decision)).toEqual([decision]);
+    });
+  }, 120_000);
+
+  test('an answer against a stop: what the caller of each was told is what happened', async () => {
+    await raced(100, async () => {
+      const id = (await created(stack.client)).id;
+      const [answered, stopped] = await Promise.all([
+        stack.client.resume({ continuationId: id, trigger: reply() }),
+        stack.client.stop({ continuationId: id, reason: 'cancelled_by_user' }),
+      ]);
+      taken(stopped);
+      const { record, kinds } = await agreedEnd(stack, id);
+      expect(record.answers).toHaveLength(answered.ok ? 1 : 0);
+      if (!answered.ok) expect(refusalOf(answered as never).code).toBe('already_terminal');
+      expect(['cancelled', 'completed']).toContain(record.status);
+      expect(kinds.includes('settled')).toBe(record.status === 'completed');
+      expect(actors.turns(id).length).toBeLessThanOrEqual(1);
+    });
   }, 120_000);
 });

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { digestText } from '../../src/digest.ts';
 import type { ContinuationClient, ContinuationRecord } from '../../src/index.ts';
 import { isTerminal } from '../../src/record.ts';
 import { reply } from '../support/builders.ts';
@@ -65,6 +66,13 @@ async function ended(id: string) {
   return agreedEnd(stack, id);
 }
 const PATIENCE = { timeout: 150_000 };
+const decision = (id: string) => ({
+  continuationId: id,
+  turnId: `${id}:resume:1`,
+  attempt: 1,
+  proof: { ref: 'ledger/1', digest: digestText('the ledger') },
+  observedAt: new Date(),
+});
 const isUncertain = (record: ContinuationRecord) => record.resume?.uncertain !== undefined;
 const turnRow = async (id: string) =>
   (await query(stack.databaseUrl, 'select * from continuations.turns where continuation_id = $1', [id]))[0];
@@ -197,6 +205,77 @@ describe.concurrent('a worker killed between a commit and its acknowledgement', 
     expect(record).toMatchObject({ status: 'completed', resume: { attempt: 2 }, bounds: { resumeAttempts: 1 } });
     expect(kinds).toEqual(['created', 'admitted', 'started', 'attempt_ended', 'started', 'settled', 'delivered']);
     expect(next.turns(id)).toMatchObject([{ attempt: 2, trigger: reply() }]);
+  });
+});
+
+describe.concurrent('a worker killed right before', PATIENCE, () => {
+  test('the begin of a turn: nothing had happened, and another worker runs it, once', async () => {
+    const { client, taskQueue, child } = await victim({ dieBefore: 'beginTurn' });
+    const id = await answered(client);
+    expect(await child.ended).toBe('SIGKILL');
+    const next = await successor(taskQueue);
+    const { record, kinds } = await ended(id);
+    expect(record).toMatchObject({ status: 'completed', resume: { attempt: 1 }, bounds: { resumeAttempts: 1 } });
+    expect(kinds).toEqual(['created', 'admitted', 'started', 'settled', 'delivered']);
+    expect(next.turns(id)).toHaveLength(1);
+    expect(child.ledger()).toEqual(['died before beginTurn']);
+  });
+
+  test('the end of a turn: its harness may have acted, so its outcome is unknown until an operator says', async () => {
+    const { client, taskQueue, child } = await victim({ dieBefore: 'endTurn' });
+    const id = await answered(client);
+    child.returns(await child.next('turn'), DONE);
+    expect(await child.ended).toBe('SIGKILL');
+    const next = await successor(taskQueue);
+    const { resume } = await becomes(client, id, isUncertain, 90_000);
+    expect(resume?.uncertain).toMatchObject({ cause: 'lost', worker: expect.any(String) });
+    taken(await client.reconcile({ ...decision(id), action: 'happened', result: DONE }));
+    const { record, kinds } = await ended(id);
+    expect(record).toMatchObject({ status: 'completed', delivery: { status: 'delivered' } });
+    expect(kinds).toEqual(['created', 'admitted', 'started', 'uncertain', 'reconciled', 'settled', 'delivered']);
+    expect(next.turns(id)).toHaveLength(0);
+  });
+
+  test('a delivery: nothing had happened, and another worker delivers it, once', async () => {
+    const { client, taskQueue, child } = await victim({ dieBefore: 'beginDelivery' });
+    const id = await answered(client);
+    child.returns(await child.next('turn'), DONE);
+    expect(await child.ended).toBe('SIGKILL');
+    const next = await successor(taskQueue);
+    expect((await ended(id)).record).toMatchObject({ status: 'completed', delivery: { status: 'delivered' } });
+    expect(next.deliveries(id)).toHaveLength(1);
+  });
+});
+
+describe.concurrent('a worker killed around an operator’s decision', PATIENCE, () => {
+  test.for(['dieBefore', 'dieAfter'] as const)('%s it is committed: it is carried out, once', async (when) => {
+    const taskQueue = `crash-${randomUUID()}`;
+    const client = stack.newClient({ taskQueue, heartbeatTimeoutMs: 3_000, answerTimeoutMs: 90_000 });
+    const first = await startChildWorker({ ...servers(), taskQueue });
+    children.push(first);
+    const id = await answered(client);
+    await first.next('turn');
+    await first.kill();
+    const second = await startChildWorker({ ...servers(), taskQueue, [when]: 'reconcileTurn' });
+    children.push(second);
+    await becomes(client, id, isUncertain, 90_000);
+    const deciding = client.reconcile({ ...decision(id), action: 'did_not_happen' });
+    expect(await second.ended).toBe('SIGKILL');
+    const next = await successor(taskQueue);
+    expect(taken(await deciding).receipt).toMatchObject({ kind: 'reconciled' });
+    const { record, kinds } = await ended(id);
+    expect(record).toMatchObject({ status: 'completed', resume: { attempt: 2 }, bounds: { resumeAttempts: 1 } });
+    expect(kinds).toEqual([
+      'created',
+      'admitted',
+      'started',
+      'uncertain',
+      'reconciled',
+      'started',
+      'settled',
+      'delivered',
+    ]);
+    expect(next.turns(id)).toHaveLength(1);
   });
 });
 

@@ -18,6 +18,7 @@ import {
   DONE,
   PAUSES,
   pause,
+  raced,
   refusalOf,
   type Stack,
   startStack,
@@ -203,45 +204,41 @@ describe.concurrent('an unknown outcome', () => {
 
 describe('at once, a hundred times', () => {
   test('two operators who disagree; one wins, and both are told the same', async () => {
-    const ids = await Promise.all(Array.from({ length: 100 }, () => inQuestion()));
-    await Promise.all(
-      ids.map(async (id) => {
-        const [ran, closed] = await Promise.all([
-          operator().reconcile(decision(id, {})),
-          stack.client.as({ subject: 'otto' }).reconcile(decision(id, { action: 'close_incomplete' })),
-        ]);
-        expect([ran.ok, closed.ok].filter(Boolean)).toHaveLength(1);
-        const { record, kinds } = await agreedEnd(stack, id);
-        expect(record.status).toBe(ran.ok ? 'completed' : 'failed');
-        expect(actors.turns(id)).toHaveLength(ran.ok ? 2 : 1);
-        expect(kinds.filter((kind) => kind === 'reconciled')).toHaveLength(1);
-      }),
-    );
+    await raced(100, async () => {
+      const id = await inQuestion();
+      const [ran, closed] = await Promise.all([
+        operator().reconcile(decision(id, {})),
+        stack.client.as({ subject: 'otto' }).reconcile(decision(id, { action: 'close_incomplete' })),
+      ]);
+      expect([ran.ok, closed.ok].filter(Boolean)).toHaveLength(1);
+      const { record, kinds } = await agreedEnd(stack, id);
+      expect(record.status).toBe(ran.ok ? 'completed' : 'failed');
+      expect(actors.turns(id)).toHaveLength(ran.ok ? 2 : 1);
+      expect(kinds.filter((kind) => kind === 'reconciled')).toHaveLength(1);
+    });
   }, 120_000);
 
   test('a decision against the late end of the lost execution; the decision stands alone', async () => {
     const store = createStore({ url: stack.databaseUrl });
-    const ids = await Promise.all(Array.from({ length: 100 }, () => inQuestion()));
-    await Promise.all(
-      ids.map(async (id) => {
-        const turnId = `${id}:resume:1`;
-        const row = await store.getAcrossScopes(id);
-        if (row?.record.status !== 'resuming') throw new Error('not in question');
-        // What the execution that was given up would still write: its end, under its own fence.
-        const record = {
-          ...row.record,
-          revision: row.record.revision + 1,
-          resume: { turnId, attempt: 1, outcome: 'completed' as const },
-        };
-        const receipt = { kind: 'settled', cause: `settled:${turnId}`, at: record.updatedAt, body: '{"late":true}' };
-        const [decided, late] = await Promise.all([
-          operator().reconcile(decision(id, { action: 'close_incomplete' })),
-          store.endTurn({ turnId, fence: 1, state: 'settled', record, spentMs: 0, receipt }),
-        ]);
-        expect({ decided: decided.ok, late: late.accepted }).toEqual({ decided: true, late: false });
-        expect((await agreedEnd(stack, id)).record.status).toBe('failed');
-      }),
-    );
+    await raced(100, async () => {
+      const id = await inQuestion();
+      const turnId = `${id}:resume:1`;
+      const row = await store.getAcrossScopes(id);
+      if (row?.record.status !== 'resuming') throw new Error('not in question');
+      // What the execution that was given up would still write: its end, under its own fence.
+      const record = {
+        ...row.record,
+        revision: row.record.revision + 1,
+        resume: { turnId, attempt: 1, outcome: 'completed' as const },
+      };
+      const receipt = { kind: 'settled', cause: `settled:${turnId}`, at: record.updatedAt, body: '{"late":true}' };
+      const [decided, late] = await Promise.all([
+        operator().reconcile(decision(id, { action: 'close_incomplete' })),
+        store.endTurn({ turnId, fence: 1, state: 'settled', record, spentMs: 0, receipt }),
+      ]);
+      expect({ decided: decided.ok, late: late.accepted }).toEqual({ decided: true, late: false });
+      expect((await agreedEnd(stack, id)).record.status).toBe('failed');
+    });
     await store.close();
   }, 120_000);
 });

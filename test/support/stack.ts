@@ -275,6 +275,11 @@ export function refusalOf(result: { readonly ok: boolean; readonly refusal?: Ref
   return result.refusal;
 }
 
+/** Plays a race many times, a few at once: what is raced is two callers, not the machine. */
+export async function raced(times: number, race: () => Promise<void>, atOnce = 10): Promise<void> {
+  for (let played = 0; played < times; played += atOnce) await Promise.all(Array.from({ length: atOnce }, race));
+}
+
 /** The record as soon as the row shows what `reached` asks for; by default, its end. */
 export async function becomes(
   client: ContinuationClient,

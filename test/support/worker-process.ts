@@ -18,6 +18,17 @@ import {
   TransientError,
 } from '../../src/index.ts';
 
+/** Everything durable that a resume writes. */
+type Write =
+  | 'create'
+  | 'write'
+  | 'beginTurn'
+  | 'endTurn'
+  | 'closeTurn'
+  | 'reconcileTurn'
+  | 'beginDelivery'
+  | 'endDelivery';
+
 export interface WorkerProcessSettings {
   readonly address: string;
   readonly databaseUrl: string;
@@ -29,7 +40,9 @@ export interface WorkerProcessSettings {
   /** Go on when told to stop, as code that never looks at its signal. */
   readonly ignoresAbort?: boolean;
   /** Kill this process as soon as the store has committed this call for the first time. */
-  readonly dieAfter?: 'create' | 'beginTurn' | 'endTurn' | 'closeTurn' | 'beginDelivery' | 'endDelivery' | 'write';
+  readonly dieAfter?: Write;
+  /** … or right before it. */
+  readonly dieBefore?: Write;
   /** Create this instead of working. */
   readonly create?: CreateContinuationInput;
 }
@@ -89,16 +102,17 @@ const delivery: Delivery = {
   },
 };
 
-/** The store, or one whose process dies between a commit and everything that would follow it. */
+/** The store, or one whose process dies right before a write, or between its commit and everything that would follow it. */
 function mortal(store: Store): Store {
-  const { dieAfter } = settings;
-  if (!dieAfter) return store;
-  const committing = store[dieAfter] as (...args: unknown[]) => Promise<unknown>;
+  const { dieBefore, dieAfter } = settings;
+  const write = dieBefore ?? dieAfter;
+  if (!write) return store;
+  const committing = store[write] as (...args: unknown[]) => Promise<unknown>;
   return {
     ...store,
-    [dieAfter]: async (...args: unknown[]) => {
-      await committing(...args);
-      note(`died after ${dieAfter}`);
+    [write]: async (...args: unknown[]) => {
+      if (!dieBefore) await committing(...args);
+      note(`died ${dieBefore ? 'before' : 'after'} ${write}`);
       process.kill(process.pid, 'SIGKILL');
       return new Promise(() => {});
     },
