@@ -44,3 +44,10 @@ describe('README', () => {
     expect(options.filter((option) => !readme.includes(`\`${option}\``))).toEqual([]);
   });
 });
+
+test('the page on the sources names tests that exist', () => {
+  const named = [...read('docs/sources.md').matchAll(/\[([^\]]+)\]\(\.\.\/(test\/\S+?)\)/g)];
+  expect(named.length).toBeGreaterThan(60);
+  for (const [, title, path] of named)
+    expect(read(path as string), `${path} has a test "${title}"`).toContain(title as string);
+});
