@@ -3,7 +3,7 @@
  * an unknown outcome is shown and never guessed (C8), and what was committed stands (C6).
  */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { digestText } from '../../src/digest.ts';
 import type { ContinuationClient, ContinuationRecord } from '../../src/index.ts';
 import { isTerminal } from '../../src/record.ts';
@@ -224,11 +224,18 @@ describe.concurrent('a worker killed right before', PATIENCE, () => {
   test('the end of a turn: its harness may have acted, so its outcome is unknown until an operator says', async () => {
     const { client, taskQueue, child } = await victim({ dieBefore: 'endTurn' });
     const id = await answered(client);
-    child.returns(await child.next('turn'), DONE);
+    const turn = await child.next('turn');
+    const heardOf = async () => {
+      const [activity] = (await stack.handle(id).describe()).raw.pendingActivities ?? [];
+      expect(activity?.heartbeatDetails?.payloads).toHaveLength(1);
+    };
+    await vi.waitFor(heardOf, 30_000);
+    child.returns(turn, DONE);
     expect(await child.ended).toBe('SIGKILL');
     const next = await successor(taskQueue);
     const { resume } = await becomes(client, id, isUncertain, 90_000);
-    expect(resume?.uncertain).toMatchObject({ cause: 'lost', worker: expect.any(String) });
+    const evidence = { worker: expect.any(String), lastHeartbeatAt: expect.stringMatching(/^2/) };
+    expect(resume?.uncertain).toMatchObject({ cause: 'lost', ...evidence });
     taken(await client.reconcile({ ...decision(id), action: 'happened', result: DONE }));
     const { record, kinds } = await ended(id);
     expect(record).toMatchObject({ status: 'completed', delivery: { status: 'delivered' } });
