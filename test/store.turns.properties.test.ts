@@ -63,7 +63,7 @@ test('a turn ends once, is never started twice without a recorded end, and unkno
       for (const one of commands) await carryOut(one, record, model);
       await agree(record, model);
     }),
-    { numRuns: 150, endOnFailure: true },
+    { numRuns: Number(process.env.RUNS ?? 150), endOnFailure: true },
   );
 }, 120_000);
 
@@ -128,7 +128,7 @@ async function reconcile(accepted: ResumingRecord, action: Reconciliation['actio
   const known = now?.status === 'resuming' && now.resume.uncertain !== undefined;
   expect(known, `row while ${model.state}`).toBe(model.state === 'uncertain');
   // Somebody who believes that it is in question tries it anyway.
-  const asked = known ? now : playUncertain(accepted);
+  const asked = known ? now : playUncertain(accepted, attempt);
   const after = ok(
     step(asked, { type: 'reconciled', at, turnId, attempt, reconciliation, ...(action === 'happened' && { settled }) }),
   );
@@ -144,8 +144,8 @@ async function reconcile(accepted: ResumingRecord, action: Reconciliation['actio
   model.state = state;
 }
 
-function playUncertain(record: ResumingRecord): ResumingRecord {
-  const grant = { fence: 1, attempt: record.resume.attempt, startedAt: record.updatedAt, spentMs: 0, record };
+function playUncertain(record: ResumingRecord, attempt: number): ResumingRecord {
+  const grant = { fence: 1, attempt, startedAt: record.updatedAt, spentMs: 0, record };
   const uncertain = { cause: 'lost', at: later(2 * MINUTE), message: 'gone' } as const;
   return play(record, { type: 'turnUncertain', ...ofTurn(grant), uncertain }) as ResumingRecord;
 }
