@@ -75,9 +75,12 @@ export function createHttpApp(options: HttpOptions): OpenAPIHono<HttpEnv> {
   return app;
 }
 
+/** Pages and documents beside the operations. */
+const READ_ONLY = ['/', '/openapi.json', '/healthz', '/readyz'].map((path) => ({ path, method: 'get' }));
+
 /** A path that is there with other methods, or none. */
 function notServed(c: Context, operations: readonly Operation[]): Response {
-  const methods = operations
+  const methods = [...operations, ...READ_ONLY]
     .filter(({ path }) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(c.req.path))
     .map(({ method }) => method.toUpperCase());
   if (methods.length === 0) return problemResponse(new HttpProblem('not_found', 'there is nothing here'));

@@ -23,8 +23,9 @@ export const DESCRIPTION = `Durable continuations for agent turns. Send \`Author
 exist. Problems are RFC 9457 documents with a stable \`code\`; whoever loses a race is told the \`winner\`.`;
 
 /** Which problems an operation can answer with. */
-export function problemsOf({ method, body, problems = [] }: Operation): HttpCode[] {
-  const codes = [...OF_ALL, ...(body ? OF_BODIES : []), ...(method === 'get' ? [] : OF_WRITES), ...problems];
+export function problemsOf({ method, path, body, problems = [] }: Operation): HttpCode[] {
+  const named: readonly HttpCode[] = path.includes('{id}') ? ['not_found'] : [];
+  const codes = [...OF_ALL, ...named, ...(body ? OF_BODIES : []), ...(method === 'get' ? [] : OF_WRITES), ...problems];
   return [...new Set(codes)].sort((a, b) => PROBLEMS[a][0] - PROBLEMS[b][0] || a.localeCompare(b));
 }
 
