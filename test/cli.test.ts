@@ -275,6 +275,42 @@ describe('managing', () => {
     });
   });
 
+  test('keys are made, listed and revoked inside the scope, and only the maker sees the secret', async () => {
+    const made = await cli([
+      'keys',
+      'create',
+      '--subject',
+      'alice',
+      '--permissions',
+      'answer,read',
+      '--expires',
+      '30d',
+      '--scope',
+      'app=keys',
+    ]);
+    expect(made).toMatchObject({ code: 0, error: expect.stringContaining('only time') });
+    const token = made.out.trim();
+    const listed = await cli(['keys', 'list', '--scope', 'app=keys']);
+    expect(listed.out).toContain('alice');
+    expect(listed.out).toContain('ends in 29 d');
+    expect(listed.out).not.toContain(token.slice(-43));
+    const [id] = /key_[0-9A-Z]{26}/.exec(token) ?? [];
+    expect(await cli(['keys', 'revoke', id as string, '--scope', 'app=other'])).toMatchObject({ code: 2 });
+    expect(await cli(['keys', 'revoke', id as string, '--scope', 'app=keys'])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('Revoked'),
+    });
+    expect((await cli(['keys', 'list', '--scope', 'app=keys'])).out).toContain('revoked');
+    expect(await cli(['keys', 'create'])).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('--subject is needed'),
+    });
+    expect(await cli(['keys', 'create', '--subject', 'a', '--permissions', 'root'])).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('no permission "root"'),
+    });
+  });
+
   test('migrate has nothing to do on an up-to-date database', async () => {
     expect(await cli(['migrate'])).toMatchObject({ code: 0, out: 'Nothing to do: the tables are up to date.' });
   });
