@@ -1,11 +1,20 @@
 /** The command line against real servers, in this process: `runCli` gets words and answers with an exit code. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import type { CliIo } from '../src/cli/io.ts';
 import { EXIT, type Report, reportAnswer } from '../src/cli/outcome.ts';
 import { commands, runCli } from '../src/cli/run.ts';
 import { commandLine, duration, plain, table } from '../src/cli/text.ts';
 import { freePort } from '../src/dev/tcp-port.ts';
-import type { ContinuationRecord, CreateContinuationInput, HarnessResultInput, ResumedTurn } from '../src/index.ts';
+import {
+  type ContinuationRecord,
+  type CreateContinuationInput,
+  type HarnessResultInput,
+  OutcomeUnknown,
+  type ResumedTurn,
+} from '../src/index.ts';
 import { type Stack, startStack } from './support/stack.ts';
 
 let stack: Stack;
@@ -63,15 +72,20 @@ async function pause(
   state: Record<string, unknown>,
   more: Partial<CreateContinuationInput> = {},
 ): Promise<ContinuationRecord> {
-  const harnessResult = { outcome, continuation: { state } };
-  const created = await stack.client.create({
+  return created({ outcome, continuation: { state } }, more);
+}
+async function created(
+  harnessResult: CreateContinuationInput['harnessResult'],
+  more: Partial<CreateContinuationInput> = {},
+): Promise<ContinuationRecord> {
+  const result = await stack.client.create({
     assistantId: 'bot',
     originTurnId: `turn-${++count}`,
     harnessResult,
     ...more,
   });
-  if (!created.ok) throw new Error(created.refusal.message);
-  return created.record;
+  if (!result.ok) throw new Error(result.refusal.message);
+  return result.record;
 }
 const turnOf = (id: string) => turns.filter(({ continuation }) => continuation.id === id);
 
@@ -97,6 +111,39 @@ describe('an answer of each kind', () => {
     expect(turnOf(id)[0]?.trigger).toMatchObject({ message: { text: 'Order 42' }, correlationKey: 'k-1' });
   });
 
+  test('reconcile decides an unknown outcome on the proof in a file, once', async () => {
+    script = ({ attempt }) => {
+      if (attempt === 1) throw new OutcomeUnknown('the bank did not answer');
+      return done();
+    };
+    const { id } = await pause('needs_clarification', { question: 'Which?' });
+    await cli(['reply', id, 'this', '--until', 'finished']);
+    expect(JSON.parse((await cli(['list', '--status', 'uncertain', '--json'])).out).records).toMatchObject([{ id }]);
+    const proof = fileURLToPath(new URL('../LICENSE', import.meta.url));
+    expect(await cli(['reconcile', id, 'perhaps', '--proof', proof])).toMatchObject({ code: 1 });
+    expect(await cli(['reconcile', id, 'happened', '--proof', '/nowhere'])).toMatchObject({ code: 1 });
+    const decide = [
+      'reconcile',
+      id,
+      'did_not_happen',
+      '--proof',
+      proof,
+      '--observed',
+      '2026-12-03T09:00:00Z',
+      '--as',
+      'olga',
+    ];
+    expect(await cli(decide)).toMatchObject({ code: 0, out: expect.stringContaining('Decided: did_not_happen.') });
+    await cli(['watch', id]);
+    const receipts = (await cli(['receipts', id, '--json'])).out.split('\n').map((line) => JSON.parse(line));
+    const { body } = receipts.find(({ kind }) => kind === 'reconciled');
+    const { digest } = JSON.parse(body).proof;
+    expect(JSON.parse(body)).toMatchObject({ actor: 'olga', channel: 'cli', proof: { ref: proof } });
+    expect(digest).toBe(`sha256:${createHash('sha256').update(readFileSync(proof)).digest('hex')}`);
+    const otherwise = await cli(['reconcile', id, 'close_incomplete', '--proof', proof]);
+    expect(otherwise).toMatchObject({ code: 2, error: expect.stringContaining('Refused (') });
+  });
+
   test('reply --session finds what waits there', async () => {
     await pause('needs_clarification', { question: 'Which one?' }, { sessionId: 'chat-1' });
     expect(await cli(['reply', '--session', 'chat-1', 'the red one'])).toMatchObject({ code: 0 });
@@ -117,6 +164,22 @@ describe('an answer of each kind', () => {
     expect(late.error).toMatch(
       /^Refused \(already_\w+\): .* It was answered: approved by tester .* Nothing was changed\.$/,
     );
+
+    const calls = ['c1', 'c2', 'c3'].map((callId) => ({ id: callId, name: 'refund', arguments: `{"of":"${callId}"}` }));
+    const several = await created({ outcome: 'awaiting_approval', continuation: { state: {}, pending: calls } });
+    expect((await cli(['get', several.id])).out).toContain('c2  refund {"of":"c2"}');
+    expect(await cli(['approve', several.id, '--except', 'c9'])).toMatchObject({ code: 1 });
+    const mixed = ['approve', several.id, '--except', 'c2', '--reason', 'paid twice', '--until', 'settled'];
+    expect(await cli(mixed)).toMatchObject({ code: 0, out: expect.stringMatching(/^Accepted: mixed by tester/) });
+    expect(turnOf(several.id)[0]?.calls).toMatchObject([
+      { id: 'c1', decision: 'approved' },
+      { id: 'c2', decision: 'denied', reason: 'paid twice' },
+      { id: 'c3', decision: 'approved' },
+    ]);
+
+    const edited = await pause('awaiting_approval', { request: { ...request, id: 'call-3' } });
+    await cli(['approve', edited.id, '--arguments', '{"amount": 2}', '--until', 'settled']);
+    expect(turnOf(edited.id)[0]?.calls).toMatchObject([{ id: 'call-3', arguments: '{"amount": 2}', edited: true }]);
 
     const other = await pause('awaiting_approval', { request: { ...request, id: 'call-2' } });
     const denied = await cli(['deny', other.id, '--until', 'finished', '--json']);

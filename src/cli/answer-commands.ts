@@ -3,12 +3,12 @@ import type { ArgsDef } from 'citty';
 import { notFound } from '../caller.ts';
 import type { Json } from '../json.ts';
 import type { ResumeOptions } from '../resuming.ts';
-import type { ResumeContinuationInput, WaitCondition } from '../schema.ts';
+import type { PendingCall, ResumeContinuationInput, WaitCondition } from '../schema.ts';
 import { type CliCommand, defineCliCommand, type Session, UsageError } from './command.ts';
 import { reportAnswer } from './outcome.ts';
 
-const ID = { type: 'positional', required: true, description: 'Continuation, cont_…' } as const;
-const answerArgs = {
+export const ID = { type: 'positional', required: true, description: 'Continuation, cont_…' } as const;
+export const answerArgs = {
   suspension: {
     type: 'string',
     valueHint: 'id',
@@ -48,17 +48,18 @@ type Trigger = ResumeContinuationInput['trigger'];
  * The id that ties the answer to its ask is read from the record. When the record does not wait for this type, the client is
  * asked all the same: it knows which refusal comes first and who won.
  */
-async function answer<T extends WaitCondition['type']>(
+export async function answer<T extends WaitCondition['type']>(
   session: Session,
   args: AnswerArgs & { readonly id: string },
   type: T,
-  build: (waitFor: Partial<Extract<WaitCondition, { type: T }>>) => Trigger,
+  build: (waitFor: Partial<Extract<WaitCondition, { type: T }>>, pending: readonly PendingCall[]) => Trigger,
 ): Promise<number> {
   const { client, io, report } = session;
   const options = waitOptions(args);
   const record = await client.get({ continuationId: args.id });
   if (!record) return reportAnswer(notFound(), io, report);
-  const trigger = build(record.waitFor.type === type ? (record.waitFor as Extract<WaitCondition, { type: T }>) : {});
+  const waitFor = record.waitFor.type === type ? (record.waitFor as Extract<WaitCondition, { type: T }>) : {};
+  const trigger = build(waitFor, record.suspension.pending);
   const message = { continuationId: args.id, trigger, ...envelope(args) };
   return reportAnswer(await client.resume(message, options), io, report);
 }
@@ -78,7 +79,7 @@ function waitOptions({ until, timeout }: AnswerArgs): ResumeOptions {
 }
 
 /** Sent only where the record waits for another type, and refused for that before ids are compared. */
-const NONE = '(none)';
+export const NONE = '(none)';
 
 const reply = defineCliCommand('reply', {
   description: 'Answer a question with words.',
@@ -109,30 +110,6 @@ const reply = defineCliCommand('reply', {
     return reportAnswer(await client.resumeBySession(message, waitOptions(args)), io, report);
   },
 });
-
-function decide(name: string, decision: 'approved' | 'denied'): CliCommand {
-  const done = decision === 'approved' ? 'Approve' : 'Deny';
-  return defineCliCommand(name, {
-    description: `${done} what an agent asks to do.`,
-    args: {
-      id: ID,
-      reason: { type: 'string', valueHint: 'text', description: 'Your words; the agent sees them.' },
-      ...answerArgs,
-    },
-    examples: [
-      `${name} cont_01J… --suspension sus_01J…`,
-      `${name} cont_01J… --suspension sus_01J… --reason 'as agreed by phone' --as maria --until finished`,
-    ],
-    sends: true,
-    run: (args, session) =>
-      answer(session, args, 'approval_resolution', ({ approvalId = NONE }) => ({
-        type: 'approval_resolution',
-        approvalId,
-        decision,
-        ...(args.reason !== undefined && { reason: args.reason }),
-      })),
-  });
-}
 
 const result = defineCliCommand('result', {
   description: 'Bring the result of an operation outside.',
@@ -200,11 +177,4 @@ function parseJson(text: string, what: string): Json {
   }
 }
 
-export const answerCommands: readonly CliCommand[] = [
-  reply,
-  decide('approve', 'approved'),
-  decide('deny', 'denied'),
-  result,
-  agentReply,
-  wake,
-];
+export const answerCommands: readonly CliCommand[] = [reply, result, agentReply, wake];

@@ -4,6 +4,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { isContinuationError } from '../errors.ts';
 import { answerCommands } from './answer-commands.ts';
 import { type CliCommand, PROGRAM_NAME, UsageError } from './command.ts';
+import { decideCommands } from './decide-commands.ts';
 import type { CliIo } from './io.ts';
 import { keyCommands } from './key-commands.ts';
 import { manageCommands } from './manage-commands.ts';
@@ -14,6 +15,7 @@ import { plain } from './text.ts';
 
 export const commands: readonly CliCommand[] = [
   ...readCommands,
+  ...decideCommands,
   ...answerCommands,
   ...manageCommands,
   ...keyCommands,

@@ -81,8 +81,8 @@ export function statusInWords(record: ContinuationRecord): string {
   return `${status}: turn ${resume.turnId} runs or is about to`;
 }
 
-function callLine({ name, arguments: given }: PendingCall): string {
-  return `  ${plain(name)} ${typeof given === 'string' ? plain(given) : `(${given.bytes} bytes, ${given.digest})`}`;
+function callLine({ id, name, arguments: given }: PendingCall): string {
+  return `  ${plain(id)}  ${plain(name)} ${typeof given === 'string' ? plain(given) : `(${given.bytes} bytes, ${given.digest})`}`;
 }
 
 /** `approved by ada over cli at 2026-…`. */
