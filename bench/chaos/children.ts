@@ -16,7 +16,7 @@ const READY_WITHIN_MS = 60_000;
 function start(program: string, settings: object): ChildProcess {
   const child = fork(fileURLToPath(new URL(program, import.meta.url)), [JSON.stringify(settings)], {
     execArgv: ['--import', 'tsx'],
-    stdio: ['ignore', 'ignore', process.stderr, 'ipc'],
+    stdio: ['ignore', 'ignore', program === './worker.ts' ? 'ignore' : process.stderr, 'ipc'],
   });
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);

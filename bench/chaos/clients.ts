@@ -18,7 +18,8 @@ const settings: ClientSettings = JSON.parse(process.argv[2] ?? '{}');
 shiftClock(settings.clockOffMs);
 process.on('disconnect', () => process.exit());
 
-const connection = await Connection.connect({ address: settings.address });
+// Lazy, because the server may be away just now.
+const connection = Connection.lazy({ address: settings.address });
 const store = createStore({ url: settings.databaseUrl });
 const { taskQueue } = settings;
 // Answers are soon left as signals, and heartbeats are short: a pass that kills must not wait long.

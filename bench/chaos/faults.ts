@@ -16,6 +16,7 @@ const EVERY: Readonly<Record<Fault, readonly [number, number]>> = {
   database: [1_000, 8_000],
   temporal: [1_000, 10_000],
 };
+const MOST_STARTS = 10;
 const CUT_MS = [200, 4_000] as const;
 
 /** The workers of a pass; one that is killed is replaced. */
@@ -28,9 +29,17 @@ export interface Crew {
 
 export async function startCrew(size: number, settings: Omit<WorkerSettings, 'seed'>, seed: string): Promise<Crew> {
   let started = 0;
-  const hire = () => {
+  /** As a supervisor does: one that cannot start because a server is away is started again. */
+  const hire = async (): Promise<ChildWorker> => {
     started += 1;
-    return startWorker({ ...settings, seed: `${seed}/${started}` });
+    const own = { ...settings, seed: `${seed}/${started}` };
+    for (let tries = 1; ; tries++) {
+      try {
+        return await startWorker(own);
+      } catch (error) {
+        if (tries === MOST_STARTS) throw error;
+      }
+    }
   };
   const workers: ChildWorker[] = await Promise.all(Array.from({ length: size }, hire));
   const killed = new Map<string, number>();
