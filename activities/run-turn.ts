@@ -25,6 +25,7 @@ import { type Run, runHarness } from './harness-run.ts';
 import { lastHeartbeat, whileHeartbeating } from './heartbeat.ts';
 import { persistently } from './persistently.ts';
 import { endUncertain, recordRun } from './record-end.ts';
+import { turnEffects } from './turn-effects.ts';
 
 type Fresh = Extract<Begun, { found: 'fresh' }>;
 type Clock = () => string;
@@ -117,6 +118,7 @@ async function turnOf({ store }: ActivityDeps, begun: Fresh): Promise<Omit<Resum
     calls,
     resumedTurnId: record.resume.turnId,
     attempt,
+    ...turnEffects(store, begun),
   };
 }
 

@@ -3,6 +3,7 @@
 import type { Events, Keys, Metrics, Outbox, Requests } from './access-ports.ts';
 import type { Content } from './content.ts';
 import type { DecidedCall } from './decision.ts';
+import type { Json } from './json.ts';
 import type {
   ContentRef,
   ContinuationRecord,
@@ -14,7 +15,7 @@ import type {
   TerminalReason,
   WaitCondition,
 } from './schema.ts';
-import type { Turns } from './turn-ports.ts';
+import type { JournalEntry, TurnJournal, Turns } from './turn-ports.ts';
 
 /** A turn to run: the record with its state put back, and the answer that resumes it. */
 export interface ResumedTurn {
@@ -25,8 +26,30 @@ export interface ResumedTurn {
   readonly resumedTurnId: string;
   /** 1 for the first execution of this turn; more after a recorded transient failure. */
   readonly attempt: number;
+  /**
+   * Runs something that must not happen twice, at most once for `key` in this turn, over all its attempts: done before, its value
+   * comes back and nothing runs; started before without a recorded end, it throws `OutcomeUnknown`, unless it is declared
+   * idempotent: then it runs again with the same `id`, which is for whoever can recognise a repeat (`Idempotency-Key`). A
+   * `TransientError` says that it surely did not happen (C7, C8).
+   */
+  effect<T extends Json | undefined>(
+    key: string,
+    run: (id: string) => Promise<T> | T,
+    options?: { readonly idempotent?: boolean },
+  ): Promise<T>;
+  /** For harnesses that keep a journal of their own steps, such as the turn engine. */
+  readonly journal: HarnessJournal;
   /** Aborted by a stop, a timeout or the shutdown of the worker; stop soon and throw. */
   readonly signal: AbortSignal;
+}
+
+export interface HarnessJournal {
+  /** What earlier attempts of this turn wrote; without the effects that an operator said did not happen. */
+  read(): Promise<TurnJournal>;
+  /** Throws `OutcomeUnknown` when another execution holds the turn. */
+  write(entry: Omit<JournalEntry, 'turnId' | 'fence'>): Promise<void>;
+  /** The last attempt of which an operator said that what was unknown did not happen; 0 for none. */
+  readonly didNotHappenUpTo: number;
 }
 
 /** Runs a resumed turn (002 `HarnessAdapter`). */
@@ -99,8 +122,10 @@ export interface Trace {
 
 export type {
   BeginDelivery,
+  BeginEffect,
   BeginTurn,
   Begun,
+  BegunEffect,
   Closed,
   CloseTurn,
   DeliveryBegun,
@@ -109,7 +134,9 @@ export type {
   EndTurn,
   Execution,
   Grant,
+  JournalEntry,
   ReconcileTurn,
+  TurnJournal,
   TurnState,
   Turns,
 } from './turn-ports.ts';

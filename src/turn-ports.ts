@@ -116,6 +116,42 @@ export interface Execution {
   readonly late: Readonly<Record<string, { outcome: string } | { error: Cause }>>;
 }
 
+/** One durable write of a turn that runs; bodies are kept as they are. */
+export interface JournalEntry {
+  readonly turnId: string;
+  readonly fence: number;
+  readonly events: readonly { readonly sequence: number; readonly body: string }[];
+  /** What the turn goes on from; replaces the one before. */
+  readonly checkpoint?: string;
+  readonly effect?: {
+    readonly key: string;
+    /** `undone`: it surely did not happen. */
+    readonly state: 'started' | 'done' | 'undone';
+    readonly value?: string;
+    readonly token?: string;
+  };
+}
+export interface TurnJournal {
+  /** The highest number used; 0 when there is none. */
+  readonly tail: number;
+  readonly checkpoint?: { readonly body: string; readonly attempt: number };
+  /** Effects that started and have no recorded end, with the execution that started them. */
+  readonly started: readonly { readonly key: string; readonly attempt: number }[];
+}
+export interface BeginEffect {
+  readonly turnId: string;
+  readonly fence: number;
+  readonly key: string;
+  readonly token: string;
+  /** One that was started in this attempt or before may be run again. */
+  readonly againUpTo: number;
+}
+/** Only `fresh` grants a run; `started`: nobody knows whether it happened (C8); `stale`: another execution holds the turn. */
+export interface BegunEffect {
+  readonly found: 'fresh' | 'done' | 'started' | 'stale';
+  readonly value?: string;
+}
+
 /** How a turn ended, decided under the lock of its row (C6). */
 export interface Turns {
   beginTurn(input: BeginTurn): Promise<Begun>;
@@ -125,6 +161,10 @@ export interface Turns {
   reconcileTurn(input: ReconcileTurn): Promise<Ended>;
   /** What is known about the executions of a continuation's turns, oldest first. */
   executions(scope: string, id: string): Promise<Execution[]>;
+  /** All or nothing, in one transaction; false when another execution holds the turn: then nothing was written (C6). */
+  writeJournal(entry: JournalEntry): Promise<boolean>;
+  readJournal(turnId: string): Promise<TurnJournal>;
+  beginEffect(input: BeginEffect): Promise<BegunEffect>;
   /** Keeps what a superseded execution came to, outside the record. */
   keepEvidence(turnId: string, fence: number, evidence: { outcome: string } | { error: Cause }): Promise<void>;
   turnResult(scope: string, turnId: string): Promise<HarnessResult | null>;

@@ -3,12 +3,15 @@
  * known and checked: the exact transcript of a tool call (000), the frozen state of a run (001).
  */
 import type { StateKind } from '../ports.ts';
+import { checkpointKind } from './answers.ts';
 import { runKind } from './run-state.ts';
 import { transcriptKind } from './transcript.ts';
 
+export { CHECKPOINT_TYPE } from './answers.ts';
 export { delegatedUnder, type FirstTurn, type ResumeOptions, type RunOptions, resumeTurn, runTurn } from './engine.ts';
 export { EngineError, RecoveryRequired } from './errors.ts';
 export { postCommitId } from './finish.ts';
+export { createEngineHarness, type EngineHarness, type EngineHarnessOptions } from './harness.ts';
 export type {
   ContextPort,
   ConversationPort,
@@ -63,4 +66,4 @@ export {
 } from './types.ts';
 
 /** For `stateKinds` of client and worker: states of these types are checked at every pause. */
-export const stateKinds: readonly StateKind[] = [transcriptKind, runKind];
+export const stateKinds: readonly StateKind[] = [transcriptKind, runKind, checkpointKind];

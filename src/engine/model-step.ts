@@ -6,12 +6,18 @@ import { change, endTurn, failTurn, messageOf, save, type Turn, type TurnEnd } f
 import { type ContextSnapshot, type Message, ModelInvocationResponse } from './types.ts';
 
 export async function modelStep(turn: Turn): Promise<TurnEnd | undefined> {
-  const { state, ports, log, signal } = turn;
+  const { ports, log, signal } = turn;
+  let rewritten: readonly Message[] | undefined;
   try {
-    await applyPolicy(turn);
+    rewritten = await policyRewrite(turn);
   } catch (error) {
     return failTurn(turn, 'policy_error', error);
   }
+  if (rewritten) {
+    log.note('policy_applied', { payload: { messages: rewritten.length } });
+    await save(turn, { messages: [...rewritten], policyAppliedForIteration: true, resumeSameIteration: true });
+  }
+  const { state } = turn;
   if (signal.aborted) return endTurn(turn, 'cancelled');
   const invocationId = `${state.runId}:model:${state.iteration}`;
   let context: ContextSnapshot;
@@ -24,6 +30,12 @@ export async function modelStep(turn: Turn): Promise<TurnEnd | undefined> {
   log.note('context_prepared', { payload: { contextId: context.id, messages: context.messages.length } });
   if (ports.model.idempotent === false && turn.cutOff.has(invocationId))
     return unknownOutcome(turn, context, 0, 'it was started, and its end was never recorded');
+  return attempts(turn, context);
+}
+
+async function attempts(turn: Turn, context: ContextSnapshot): Promise<TurnEnd | undefined> {
+  const { ports, log, signal } = turn;
+  const { invocationId } = context;
   for (let attempt = 0; ; attempt++) {
     if (signal.aborted) return endTurn(turn, 'cancelled');
     log.note('model_invocation_started', { payload: { attempt } });
@@ -38,13 +50,11 @@ export async function modelStep(turn: Turn): Promise<TurnEnd | undefined> {
   }
 }
 
-async function applyPolicy(turn: Turn): Promise<void> {
-  const { state, ports, log } = turn;
-  if (state.policyAppliedForIteration || !ports.policy?.apply) return;
+/** What the host's policy makes of the conversation, once for each iteration; undefined when it changes nothing. */
+async function policyRewrite({ state, ports }: Turn): Promise<readonly Message[] | undefined> {
+  if (state.policyAppliedForIteration || !ports.policy?.apply) return undefined;
   const messages = await ports.policy.apply(structuredClone(state.messages), state.iteration);
-  if (!messages || JSON.stringify(messages) === JSON.stringify(state.messages)) return;
-  log.note('policy_applied', { payload: { messages: messages.length } });
-  await save(turn, { messages: [...messages], policyAppliedForIteration: true, resumeSameIteration: true });
+  return messages && JSON.stringify(messages) !== JSON.stringify(state.messages) ? messages : undefined;
 }
 
 async function snapshot({ state, ports }: Turn, invocationId: string): Promise<ContextSnapshot> {

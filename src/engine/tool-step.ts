@@ -1,7 +1,7 @@
 /** Case (b) of the loop: tool calls are pending, so exactly one of them is run, refused or found to wait (003). */
 import { isContinuationError } from '../errors.ts';
 import type { Json } from '../json.ts';
-import type { ToolDescription } from './ports.ts';
+import type { PermissionDecision, ToolDescription } from './ports.ts';
 import { endTurn, failTurn, messageOf, save, type Turn, type TurnEnd } from './turn.ts';
 import type { ModelToolRequest, ModelToolResult } from './types.ts';
 
@@ -50,25 +50,29 @@ async function describe(turn: Turn, request: ModelToolRequest): Promise<ToolDesc
 }
 
 async function authorize(turn: Turn, request: ModelToolRequest, tool: ToolDescription): Promise<TurnEnd | undefined> {
-  const { permission } = turn.ports;
   turn.log.note('permission_requested', { payload: named(request) });
+  let decision: PermissionDecision;
   try {
-    const decision = (await permission?.authorize(request)) ?? { approved: true };
-    if ('ask' in decision) {
-      const { question } = decision;
-      return void turn.gates.set(request.id, { wait: 'approval_resolution', ...(question && { question }) });
-    }
-    const { approved, reason, metadata } = decision;
-    turn.log.note('permission_resolved', { payload: { ...named(request), approved } });
-    if (approved) return await run(turn, request, tool);
-    const kind = metadata?.errorKind;
-    return await commit(turn, request, denied(reason, typeof kind === 'string' ? kind : undefined));
+    decision = (await turn.ports.permission?.authorize(request)) ?? { approved: true };
   } catch (error) {
-    if (error instanceof Error && error.name === 'RecoveryRequired') throw error;
     return failTurn(turn, 'permission_error', error);
   }
+  if ('ask' in decision) {
+    const { question } = decision;
+    return void turn.gates.set(request.id, { wait: 'approval_resolution', ...(question && { question }) });
+  }
+  const { approved, reason, metadata } = decision;
+  turn.log.note('permission_resolved', { payload: { ...named(request), approved } });
+  if (approved) return run(turn, request, tool);
+  const kind = metadata?.errorKind;
+  return commit(turn, request, denied(reason, typeof kind === 'string' ? kind : undefined));
 }
 
+const STOPPED: Result = {
+  outcome: 'indeterminate',
+  output: 'it was told to stop while it ran',
+  errorKind: 'effect_outcome_unknown',
+};
 const CUT_OFF: Result = {
   outcome: 'indeterminate',
   output: 'it was started, and its end was never recorded',
@@ -89,8 +93,8 @@ async function run(turn: Turn, request: ModelToolRequest, tool: ToolDescription)
   if (once) await log.flush({ key, state: 'started' });
   if (signal.aborted) return endTurn(turn, 'cancelled');
   const result = await resultOf(async () => ports.tools.execute(request, { signal, key }), signal);
-  // Cut off: nobody knows how far it came, so it stays without an end.
-  if (!result) return endTurn(turn, 'cancelled');
+  // Told to stop in the middle: one that can be run again is, by the next attempt; how far another came, nobody knows.
+  if (!result) return once ? commit(turn, request, STOPPED) : endTurn(turn, 'cancelled');
   return commit(turn, request, result, once ? key : undefined);
 }
 

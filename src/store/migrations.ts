@@ -1,6 +1,7 @@
 /** The steps from an empty database to the present tables and functions. Forward only: one that was released never changes. */
 import { ACCESS, METRICS, OUTBOX } from './sql/access.ts';
 import { DELIVERIES } from './sql/deliveries.ts';
+import { JOURNAL } from './sql/journal.ts';
 import { RECORDS } from './sql/records.ts';
 import { TABLES } from './sql/tables.ts';
 import { TURNS } from './sql/turns.ts';
@@ -20,4 +21,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0003-access', sql: ACCESS },
   { name: '0004-metrics', sql: METRICS },
   { name: '0005-outbox', sql: OUTBOX },
+  { name: '0006-journal', sql: JOURNAL },
 ];

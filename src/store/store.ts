@@ -4,6 +4,7 @@ import { createKeys, createRequests } from './access.ts';
 import { createContents } from './contents.ts';
 import { createDeliveries } from './deliveries.ts';
 import { createEvents } from './events.ts';
+import { createJournals } from './journal.ts';
 import { createListening } from './listen.ts';
 import { createMetrics } from './metrics.ts';
 import { openDatabase } from './open.ts';
@@ -35,6 +36,7 @@ export function createStore({ waitMs = DEFAULT_WAIT_MS, ...options }: StoreOptio
     ...createRecords(connection),
     ...createContents(connection),
     ...createTurns(connection),
+    ...createJournals(connection),
     ...createDeliveries(connection),
     ...createReceipts(connection),
     ...createUpkeep(connection),

@@ -15,11 +15,13 @@ import type {
   Turns,
 } from '../ports.ts';
 import type { ContentRef, ResumingRecord } from '../schema.ts';
+import type { Deliveries } from './deliveries.ts';
+import type { Journals } from './journal.ts';
 import { arrays, json } from './parameters.ts';
 import { type StoredRow, within } from './records.ts';
 import type { Connection } from './retry.ts';
 
-export type TurnEnds = Omit<Turns, 'beginDelivery' | 'endDelivery'>;
+export type TurnEnds = Omit<Turns, keyof Deliveries | keyof Journals>;
 
 export function createTurns(connection: Connection): TurnEnds {
   const { run } = connection;

@@ -1,0 +1,101 @@
+/** `turn.effect` for any harness, on the whole stack: at most once over all attempts of a turn (C7), unknown is asked about (C8). */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { OutcomeUnknown, type ResumedTurn, TransientError } from '../../src/index.ts';
+import {
+  type Actors,
+  agreedEnd,
+  becomes,
+  createActors,
+  created,
+  DONE,
+  type Stack,
+  startStack,
+  taken,
+} from '../support/stack.ts';
+
+let stack: Stack;
+let actors: Actors;
+beforeAll(async () => {
+  stack = await startStack();
+  actors = createActors();
+  await stack.startWorker(actors);
+});
+afterAll(() => stack?.close());
+
+const answer = async (id: string) =>
+  taken(await stack.client.resume({ continuationId: id, trigger: { type: 'user_reply', message: { text: 'yes' } } }));
+
+test('an effect that is done comes back with its value in the next attempt; one that did not happen runs again', async () => {
+  const { id } = await created(stack.client);
+  const ran: string[] = [];
+  const pay = (turn: ResumedTurn) =>
+    turn.effect('pay', (key) => {
+      ran.push(`pay ${key}`);
+      return { paid: 49.9 };
+    });
+  const mail = (turn: ResumedTurn) =>
+    turn.effect('mail', (key) => {
+      ran.push(`mail ${key}`);
+      if (turn.attempt === 1) throw new TransientError('503');
+      return undefined;
+    });
+  const values: unknown[] = [];
+  actors.plays(id, async (turn) => {
+    values.push(await pay(turn), await mail(turn));
+    return DONE;
+  });
+  await answer(id);
+  expect((await agreedEnd(stack, id)).record).toMatchObject({ status: 'completed', resume: { attempt: 2 } });
+  expect(values).toEqual([{ paid: 49.9 }, undefined]);
+  const key = `${id}:resume:1`;
+  expect(ran).toEqual([`pay ${key}:pay`, `mail ${key}:mail`, `mail ${key}:mail`]);
+});
+
+test('one that started and has no end is asked about; on the word of an operator it runs again, with its key', async () => {
+  const { id } = await created(stack.client);
+  const keys: string[] = [];
+  actors.plays(id, async (turn) => {
+    await turn.effect('pay', (key) => {
+      keys.push(key);
+      if (turn.attempt === 1) throw new OutcomeUnknown('the bank did not answer');
+      return 'paid';
+    });
+    return DONE;
+  });
+  await answer(id);
+  const { resume } = await becomes(stack.client, id, ({ resume: now }) => now?.uncertain !== undefined);
+  expect(resume?.uncertain?.message).toBe('the bank did not answer');
+  taken(
+    await stack.client.reconcile({
+      continuationId: id,
+      turnId: resume?.turnId ?? '',
+      attempt: resume?.attempt ?? 0,
+      action: 'did_not_happen',
+      actor: 'maria',
+      proof: { ref: 'bank statement', digest: `sha256:${'0'.repeat(64)}` },
+      observedAt: new Date().toISOString(),
+    }),
+  );
+  expect(await becomes(stack.client, id)).toMatchObject({ status: 'completed' });
+  expect(keys).toEqual([`${id}:resume:1:pay`, `${id}:resume:1:pay`]);
+});
+
+test('within one attempt a second call does not run what is done, and refuses what failed in the middle', async () => {
+  const { id } = await created(stack.client);
+  let runs = 0;
+  actors.plays(id, async (turn) => {
+    const once = () =>
+      turn.effect('pay', () => {
+        runs += 1;
+        throw new Error('cut off');
+      });
+    await expect(once()).rejects.toThrow('cut off');
+    await expect(once()).rejects.toMatchObject({ code: 'outcome_unknown' });
+    await expect(turn.effect('pay', () => 'again', { idempotent: true })).resolves.toBe('again');
+    await expect(once()).resolves.toBe('again');
+    return DONE;
+  });
+  await answer(id);
+  expect((await agreedEnd(stack, id)).record).toMatchObject({ status: 'completed' });
+  expect(runs).toBe(1);
+});
