@@ -122,7 +122,6 @@ export interface Trace {
 
 export type {
   BeginDelivery,
-  BeginEffect,
   BeginTurn,
   Begun,
   BegunEffect,

@@ -71,7 +71,6 @@ test('one that started and has no end is asked about; on the word of an operator
       turnId: resume?.turnId ?? '',
       attempt: resume?.attempt ?? 0,
       action: 'did_not_happen',
-      actor: 'maria',
       proof: { ref: 'bank statement', digest: `sha256:${'0'.repeat(64)}` },
       observedAt: new Date().toISOString(),
     }),
