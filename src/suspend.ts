@@ -128,7 +128,7 @@ function contentOfState(state: ResumableResult['continuation']['state']): Conten
 }
 
 /** Types whose bytes are text: `text/*`, and those that say what they are written in. */
-const TEXT_TYPE = /^(text\/|[^;]+\+(json|json-seq|xml|yaml)(;|$))/;
+const TEXT_TYPE = /^(text\/|[^;]+\+(json|xml|yaml)(;|$))/;
 
 /** Stored state as the harness gets it back: JSON parsed, text of a text type as text, anything else as bytes. */
 export function stateOf(content: Content): unknown {

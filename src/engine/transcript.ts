@@ -6,7 +6,7 @@
 import { ContinuationError } from '../errors.ts';
 import type { StateKind } from '../ports.ts';
 
-export const TRANSCRIPT_TYPE = 'application/vnd.continuations.transcript+json-seq';
+export const TRANSCRIPT_TYPE = 'text/vnd.continuations.transcript';
 
 /** A transcript; texts are JSON. An object is taken as its `JSON.stringify`. */
 export interface Transcript {
