@@ -27,3 +27,12 @@ export async function ensureSearchAttributes(
   if (missing.length > 0)
     await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(missing) });
 }
+
+/** The names that are not registered in `namespace`. */
+export async function missingSearchAttributes(
+  connection: Pick<Connection, 'operatorService'>,
+  namespace: string,
+): Promise<string[]> {
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  return Object.keys(TYPES).filter((name) => customAttributes?.[name] === undefined);
+}

@@ -8,6 +8,7 @@ import { EXIT, type Report, reportAnswer } from '../src/cli/outcome.ts';
 import { commands, runCli } from '../src/cli/run.ts';
 import { commandLine, duration, plain, table } from '../src/cli/text.ts';
 import { freePort } from '../src/dev/tcp-port.ts';
+import { clockFinding } from '../src/diagnosis.ts';
 import {
   type ContinuationRecord,
   type CreateContinuationInput,
@@ -376,6 +377,63 @@ describe('managing', () => {
 
   test('migrate has nothing to do on an up-to-date database', async () => {
     expect(await cli(['migrate'])).toMatchObject({ code: 0, out: 'Nothing to do: the tables are up to date.' });
+  });
+});
+
+describe('doctor', () => {
+  const levels = (said: Said) =>
+    Object.fromEntries(
+      JSON.parse(said.out).findings.map((one: { check: string; level: string }) => [one.check, one.level]),
+    );
+
+  test('healthy servers: nothing to do', async () => {
+    const said = await cli(['doctor', '--json']);
+    expect(levels(said)).toMatchObject({
+      database: 'ok',
+      migrations: 'ok',
+      clock: 'ok',
+      temporal: 'ok',
+      namespace: 'ok',
+      worker: 'ok',
+    });
+    expect(said.code).toBe(EXIT.done);
+    expect((await cli(['doctor'])).out).toContain(`ok       worker: polls ${stack.taskQueue}`);
+  });
+
+  test('a queue that nobody polls, and a namespace that is not there', async () => {
+    const env = { DATABASE_URL: stack.databaseUrl, TEMPORAL_ADDRESS: inject('temporalAddress') };
+    const idle = await cli(['doctor', '--json'], { env: { ...env, CONTINUATIONS_TASK_QUEUE: 'nobody-here' } });
+    expect(levels(idle)).toMatchObject({ namespace: 'ok', worker: 'fault' });
+    expect(idle.code).toBe(EXIT.failed);
+    const nowhere = await cli(['doctor'], { env: { ...env, TEMPORAL_NAMESPACE: 'no-such' } });
+    expect(nowhere.out).toContain('FAULT    namespace: no-such does not exist. Create it');
+    expect(nowhere.code).toBe(EXIT.failed);
+  });
+
+  test('a database without our tables', async () => {
+    const url = new URL(stack.databaseUrl);
+    url.pathname = '/postgres';
+    const env = { DATABASE_URL: url.href, TEMPORAL_ADDRESS: inject('temporalAddress') };
+    const said = await cli(['doctor'], { env });
+    expect(said.out).toMatch(/FAULT {4}migrations: missing: .*Run `continuations migrate`/);
+    expect(said.code).toBe(EXIT.failed);
+  });
+
+  test('servers that are not there are both named, without secrets', async () => {
+    const port = await freePort();
+    const env = { DATABASE_URL: `postgres://u:s3cret@127.0.0.1:${port}/x`, TEMPORAL_ADDRESS: `127.0.0.1:${port}` };
+    const said = await cli(['doctor'], { env });
+    expect(said.out).toMatch(/FAULT {4}database: .*Check DATABASE_URL/);
+    expect(said.out).toContain(`FAULT    temporal: no server answers at 127.0.0.1:${port}`);
+    expect(said.out).not.toContain('s3cret');
+    expect(said.code).toBe(EXIT.failed);
+  });
+
+  test('clocks: far apart is a fault with its direction, unless the answer was as slow', () => {
+    expect(clockFinding(100, 10).level).toBe('ok');
+    expect(clockFinding(5_000, 10)).toMatchObject({ level: 'fault', message: expect.stringContaining('5 s behind') });
+    expect(clockFinding(-5_000, 10)).toMatchObject({ level: 'fault', message: expect.stringContaining('5 s ahead') });
+    expect(clockFinding(5_000, 8_000).level).toBe('ok');
   });
 });
 

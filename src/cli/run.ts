@@ -5,6 +5,7 @@ import { isContinuationError } from '../errors.ts';
 import { answerCommands } from './answer-commands.ts';
 import { type CliCommand, PROGRAM_NAME, UsageError } from './command.ts';
 import { decideCommands } from './decide-commands.ts';
+import { doctor } from './doctor-command.ts';
 import type { CliIo } from './io.ts';
 import { keyCommands } from './key-commands.ts';
 import { manageCommands } from './manage-commands.ts';
@@ -20,6 +21,7 @@ export const commands: readonly CliCommand[] = [
   ...manageCommands,
   ...keyCommands,
   ...serverCommands,
+  doctor,
 ];
 
 /** Resolves with the exit code; see `EXIT`. */
