@@ -112,6 +112,8 @@ export interface Execution {
   readonly attempt: number;
   readonly worker?: string;
   readonly startedAt?: string;
+  /** Its journalled effects: those without an end are where the question is. */
+  readonly effects: readonly { readonly key: string; readonly state: 'started' | 'done'; readonly attempt: number }[];
   /** What superseded executions came to after all, by their fence. */
   readonly late: Readonly<Record<string, { outcome: string } | { error: Cause }>>;
 }

@@ -146,21 +146,26 @@ async function reconcileTurn({ run }: Connection, input: ReconcileTurn): Promise
   return { accepted: row.verdict === 'accepted', record: row.record, receiptsHead: row.receipts_head };
 }
 
+const journalled = sql<Execution['effects']>`coalesce((
+  select jsonb_agg(jsonb_build_object('key', e.key, 'state', e.state, 'attempt', e.attempt) order by e.attempt, e.state, e.key)
+  from continuations.effects e where e.turn_id = t.turn_id), '[]')`.as('effects');
+
 async function executions({ run }: Connection, scope: string, id: string): Promise<Execution[]> {
   const rows = await run((db) =>
     db
       .selectFrom('continuations.turns as t')
       .innerJoin('continuations.continuations as c', 'c.id', 't.continuation_id')
-      .select(['t.turn_id', 't.state', 't.attempt', 't.worker', 't.started_at', 't.evidence'])
+      .select(['t.turn_id', 't.state', 't.attempt', 't.worker', 't.started_at', 't.evidence', journalled])
       .where('c.id', '=', id)
       .where(within('c.scope', scope))
       .orderBy('t.started_at')
       .execute(),
   );
-  return rows.map(({ turn_id, state, attempt, worker, started_at, evidence }) => ({
+  return rows.map(({ turn_id, state, attempt, worker, started_at, evidence, effects }) => ({
     turnId: turn_id,
     state,
     attempt,
+    effects,
     late: evidence,
     ...(worker && { worker }),
     ...(started_at && { startedAt: started_at }),

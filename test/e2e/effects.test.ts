@@ -65,6 +65,8 @@ test('one that started and has no end is asked about; on the word of an operator
   await answer(id);
   const { resume } = await becomes(stack.client, id, ({ resume: now }) => now?.uncertain !== undefined);
   expect(resume?.uncertain?.message).toBe('the bank did not answer');
+  const view = await stack.client.get({ continuationId: id, include: ['executions'] });
+  expect(view?.executions).toMatchObject([{ effects: [{ key: 'pay', state: 'started', attempt: 1 }] }]);
   taken(
     await stack.client.reconcile({
       continuationId: id,
