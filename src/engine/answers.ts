@@ -64,8 +64,8 @@ function waitOf({ gate, request }: WaitingCall): Record<string, Json> {
 
 /** The stored state of a pause; throws `record_malformed` with the path of what is wrong. */
 export function contextOf(state: unknown): ResumeContext {
-  const { bytes, mediaType } = (state ?? {}) as { bytes?: Uint8Array; mediaType?: string };
-  if (mediaType === CHECKPOINT_TYPE && bytes) return loadResumeContext(JSON.parse(new TextDecoder().decode(bytes)));
+  const { text, mediaType } = (state ?? {}) as { text?: string; mediaType?: string };
+  if (mediaType === CHECKPOINT_TYPE && text !== undefined) return loadResumeContext(JSON.parse(text));
   throw new ContinuationError(
     'record_malformed',
     `the state of an engine turn is ${CHECKPOINT_TYPE}, not ${mediaType}`,
@@ -77,7 +77,7 @@ export const checkpointKind: StateKind = {
   mediaType: CHECKPOINT_TYPE,
   fault(bytes) {
     try {
-      contextOf({ bytes, mediaType: CHECKPOINT_TYPE });
+      contextOf({ text: new TextDecoder().decode(bytes), mediaType: CHECKPOINT_TYPE });
       return undefined;
     } catch (error) {
       return (error as Error).message;
