@@ -1,9 +1,10 @@
 /** The pause as the core knows it: calls that wait become its pending calls, its answers go back onto them. */
 import { ContinuationError } from '../errors.ts';
 import type { Json } from '../json.ts';
-import type { ResumedTurn, StateKind } from '../ports.ts';
+import type { ResumedTurn } from '../ports.ts';
 import type { HarnessResultInput } from '../schema.ts';
 import type { Budgets } from './resume.ts';
+import { textKind } from './text-kind.ts';
 import type { CallAnswer, TurnEnd, WaitingCall } from './turn.ts';
 import { type EngineCheckpoint, loadResumeContext, type ResumeContext } from './types.ts';
 
@@ -72,18 +73,7 @@ export function contextOf(state: unknown): ResumeContext {
   );
 }
 
-/** Checked at every pause, not when somebody has already answered. */
-export const checkpointKind: StateKind = {
-  mediaType: CHECKPOINT_TYPE,
-  fault(bytes) {
-    try {
-      contextOf({ text: new TextDecoder().decode(bytes), mediaType: CHECKPOINT_TYPE });
-      return undefined;
-    } catch (error) {
-      return (error as Error).message;
-    }
-  },
-};
+export const checkpointKind = textKind(CHECKPOINT_TYPE, contextOf);
 
 /** What was decided, by request id. */
 export function answersOf({ calls, trigger }: ResumedTurn, checkpoint: EngineCheckpoint): Map<string, CallAnswer> {

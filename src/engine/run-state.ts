@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { ContinuationError } from '../errors.ts';
 import { formatPath, jsonFault } from '../json.ts';
-import type { StateKind } from '../ports.ts';
+import { textKind } from './text-kind.ts';
 
 export const RUN_TYPE = 'application/vnd.continuations.run+json';
 
@@ -78,18 +78,7 @@ export function mayUseTool({ config }: RunState, name: string): boolean {
   return config.tools.includes(name) || (!config.toolsRestricted && config.tools.length === 0);
 }
 
-/** Checked at the pause: nobody can repair it once somebody has answered. */
-export const runKind: StateKind = {
-  mediaType: RUN_TYPE,
-  fault(bytes) {
-    try {
-      readRunState({ text: new TextDecoder().decode(bytes) });
-      return undefined;
-    } catch (error) {
-      return (error as Error).message;
-    }
-  },
-};
+export const runKind = textKind(RUN_TYPE, readRunState);
 
 function parse(text: string): unknown {
   try {

@@ -4,7 +4,7 @@
  * given as, and are looked into but never written again.
  */
 import { ContinuationError } from '../errors.ts';
-import type { StateKind } from '../ports.ts';
+import { textKind } from './text-kind.ts';
 
 export const TRANSCRIPT_TYPE = 'text/vnd.continuations.transcript';
 
@@ -85,18 +85,7 @@ export function resumeMessages(transcript: Transcript, result: string | object):
   return before === '' ? `[${transcript.assistant},${answer}]` : `[${before},${answer}]`;
 }
 
-/** Checked at the pause: nobody can repair it once somebody has answered. */
-export const transcriptKind: StateKind = {
-  mediaType: TRANSCRIPT_TYPE,
-  fault(bytes) {
-    try {
-      readTranscript({ text: new TextDecoder().decode(bytes) });
-      return undefined;
-    } catch (error) {
-      return (error as Error).message;
-    }
-  },
-};
+export const transcriptKind = textKind(TRANSCRIPT_TYPE, readTranscript);
 
 const isLength = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 const textOf = (value: string | object): string => (typeof value === 'string' ? value : JSON.stringify(value));
