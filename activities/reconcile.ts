@@ -65,8 +65,16 @@ async function resultOf(
   { record, resultRef }: ReconcileTurnInput,
 ): Promise<HarnessResult | undefined> {
   const content = resultRef && (await store.content(record.scope, resultRef));
-  if (!content) return undefined;
-  return HarnessResult.parse(JSON.parse(Buffer.from(content.bytes).toString('utf8')));
+  return content ? readResult(content.bytes) : undefined;
+}
+
+/** Undefined where it is none: whoever writes to the namespace may name any content, and a throw would be retried for ever (C15). */
+function readResult(bytes: Uint8Array): HarnessResult | undefined {
+  try {
+    return HarnessResult.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8'))).data;
+  } catch {
+    return undefined;
+  }
 }
 
 async function notDecided({ store }: Deps, record: ResumingRecord, why: string): Promise<Committed> {

@@ -184,6 +184,19 @@ describe.concurrent('an unknown outcome', () => {
     expect(refusalOf(await operator().reconcile(decision(waiting, {}))).code).toBe('already_resumed');
   });
 
+  test('a result that is none, named past the client, decides nothing, and a stop is still heard', async () => {
+    const id = await inQuestion();
+    const { record } = (await stack.store.getAcrossScopes(id)) ?? {};
+    const { continuationId: _, ...request } = decision(id, { action: 'happened' });
+    const resultRef = record?.suspension.state;
+    const args: [unknown] = [{ ...request, resultRef }];
+    expect(await stack.handle(id).executeUpdate<unknown, [unknown]>('reconcile', { args })).toMatchObject({
+      record: { status: 'resuming' },
+    });
+    taken(await stack.client.stop({ continuationId: id, reason: 'cancelled_by_user' }));
+    expect((await agreedEnd(stack, id)).kinds).not.toContain('reconciled');
+  });
+
   test('retries used up, with onExhausted hold: an operator lets it run again with the answer that was kept', async () => {
     const { id } = await created(
       stack.client,
