@@ -6,8 +6,16 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgres } from '../src/dev/postgres.ts';
-import { type EnginePorts, type Journal, loadCheckpoint, resumeTurn, runTurn } from '../src/engine/index.ts';
+import {
+  type EnginePorts,
+  type Journal,
+  loadCheckpoint,
+  type Message,
+  resumeTurn,
+  runTurn,
+} from '../src/engine/index.ts';
 import { createStore, migrate, type Store } from '../src/index.ts';
+import type { Json } from '../src/json.ts';
 import type { Grant } from '../src/ports.ts';
 import { answered, beginning, granted, paused } from '../test/support/stored.ts';
 
@@ -30,16 +38,19 @@ const ports = (journal: Journal): EnginePorts => ({
 });
 const first = (turnId: string) => ({ sessionId: 's', turnId, messages: [], budgets: { maxIterations: STEPS } });
 
+const said = (role: Message['role'], value: Json = ''): Message => ({ role, parts: [{ kind: 'text', value }] });
+
 /** What a loop without durability does. */
 async function bare(): Promise<void> {
   const { model, tools } = ports({ write: async () => {} });
-  const messages: unknown[] = [];
+  const messages: Message[] = [];
   const signal = new AbortController().signal;
   for (let iteration = 0; iteration < STEPS; iteration++) {
     const request = { context: { iteration, messages } } as unknown as Parameters<typeof model.invoke>[0];
     const response = await model.invoke(request, { signal, key: '' });
-    messages.push(response.output);
-    for (const call of response.toolRequests ?? []) messages.push(await tools.execute(call, { signal, key: call.id }));
+    messages.push(said('assistant', response.output));
+    for (const call of response.toolRequests ?? [])
+      messages.push(said('tool', await tools.execute(call, { signal, key: call.id, messages })));
   }
 }
 

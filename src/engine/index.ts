@@ -25,6 +25,7 @@ export type {
   PermissionPort,
   PolicyPort,
   PostCommitPort,
+  ToolCallOptions,
   ToolDescription,
   ToolPort,
 } from './ports.ts';

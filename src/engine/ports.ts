@@ -18,6 +18,11 @@ export interface InvocationOptions {
   readonly key: string;
 }
 
+export interface ToolCallOptions extends InvocationOptions {
+  /** What the model had seen when it made the call. */
+  readonly messages: readonly Message[];
+}
+
 export interface ModelPort {
   /** Throws `OutcomeUnknown` when it cannot know what came of the call; every other error is tried again (003). */
   invoke(request: ModelInvocationRequest, options: InvocationOptions): Promise<ModelInvocationResponse>;
@@ -44,9 +49,12 @@ export interface ToolDescription {
 
 export interface ToolPort {
   /** What is declared about the called tool; undefined when there is none of that name, which fails the turn. */
-  describe(request: ModelToolRequest): ToolDescription | undefined | Promise<ToolDescription | undefined>;
+  describe(
+    request: ModelToolRequest,
+    options: Pick<ToolCallOptions, 'messages'>,
+  ): ToolDescription | undefined | Promise<ToolDescription | undefined>;
   /** Runs one call. An error is told to the model; `OutcomeUnknown` stops the turn for an operator (C8). */
-  execute(request: ModelToolRequest, options: InvocationOptions): Promise<Json | undefined>;
+  execute(request: ModelToolRequest, options: ToolCallOptions): Promise<Json | undefined>;
 }
 
 export type PermissionDecision =
@@ -70,7 +78,7 @@ export interface PolicyPort {
 }
 
 export interface ConversationPort {
-  /** The messages that a complete batch of results becomes. */
+  /** The messages that a complete batch of results becomes. The result of an edited call has its arguments in `metadata.editedArguments`. */
   format(response: ModelInvocationResponse, results: readonly ModelToolResult[]): Promise<Message[]>;
 }
 

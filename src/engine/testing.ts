@@ -1,6 +1,6 @@
 /** Strict scripted fakes of the engine's ports: what was not scripted throws, what was not used is told. */
 import type { Json } from '../json.ts';
-import type { InvocationOptions, Journal, JournalWrite, ModelPort, ToolDescription, ToolPort } from './ports.ts';
+import type { Journal, JournalWrite, ModelPort, ToolCallOptions, ToolDescription, ToolPort } from './ports.ts';
 import type {
   EngineCheckpoint,
   EngineEvent,
@@ -41,10 +41,7 @@ export function scriptedModel(script: readonly Responds[], options: { idempotent
 }
 
 export interface ScriptedTool extends Partial<ToolDescription> {
-  readonly run?: (
-    request: ModelToolRequest,
-    options: InvocationOptions,
-  ) => Json | undefined | Promise<Json | undefined>;
+  readonly run?: (request: ModelToolRequest, options: ToolCallOptions) => Json | undefined | Promise<Json | undefined>;
 }
 export interface ScriptedTools extends ToolPort {
   /** The calls that were run, in order, each with its key. */

@@ -42,7 +42,7 @@ function edited(request: ModelToolRequest, text: string): ModelToolRequest {
 
 async function describe(turn: Turn, request: ModelToolRequest): Promise<ToolDescription | TurnEnd> {
   try {
-    const described = await turn.ports.tools.describe(request);
+    const described = await turn.ports.tools.describe(request, { messages: turn.state.messages });
     return described ?? (await failTurn(turn, 'tool_configuration_error', `there is no tool ${request.name}`));
   } catch (error) {
     return failTurn(turn, 'tool_configuration_error', error);
@@ -92,7 +92,8 @@ async function run(turn: Turn, request: ModelToolRequest, tool: ToolDescription)
   // Before anything happens outside: a crash from here on leaves a started effect without an end (C7).
   if (once) await log.flush({ key, state: 'started' });
   if (signal.aborted) return endTurn(turn, 'cancelled');
-  const result = await resultOf(async () => ports.tools.execute(request, { signal, key }), signal);
+  const options = { signal, key, messages: state.messages };
+  const result = await resultOf(async () => ports.tools.execute(request, options), signal);
   // Told to stop in the middle: one that can be run again is, by the next attempt; how far another came, nobody knows.
   if (!result) return once ? commit(turn, request, STOPPED) : endTurn(turn, 'cancelled');
   return commit(turn, request, result, once ? key : undefined);
@@ -110,6 +111,12 @@ async function resultOf(execute: () => Promise<Json | undefined>, signal: AbortS
   }
 }
 
+/** Told with the result, because the model knows only the arguments that it wrote. */
+function editOf({ id, arguments: ran }: ModelToolRequest, pending: readonly ModelToolRequest[]) {
+  const wrote = pending.find((request) => request.id === id)?.arguments;
+  return ran === wrote || ran === undefined ? {} : { metadata: { editedArguments: ran } };
+}
+
 /** The result and the checkpoint after it, as one write, before the next effect. */
 async function commit(
   turn: Turn,
@@ -119,12 +126,13 @@ async function commit(
 ): Promise<TurnEnd | undefined> {
   const { state, log } = turn;
   const unknown = result.outcome === 'indeterminate';
-  const complete: ModelToolResult = { ...result, requestId: request.id, name: request.name };
+  const pending = state.pendingToolRequests ?? [];
+  const complete = { ...result, requestId: request.id, name: request.name, ...editOf(request, pending) };
   log.note('tool_execution_completed', { payload: { ...named(request), outcome: result.outcome } });
   await save(
     turn,
     {
-      pendingToolRequests: (state.pendingToolRequests ?? []).filter(({ id }) => id !== request.id),
+      pendingToolRequests: pending.filter(({ id }) => id !== request.id),
       completedToolResults: [...(state.completedToolResults ?? []), complete],
       reconciliationRequired: unknown,
     },

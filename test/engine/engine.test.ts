@@ -453,11 +453,27 @@ describe('calls that wait', () => {
     ]);
     expect(await commitOf(await resumed(it, now, -1, { answers }))).toMatchObject({ status: 'success' });
     expect(now.tools.calls).toMatchObject([{ id: 'call-pay', arguments: '{"n":2}' }]);
+    const results = now.journal.checkpoints.findLast(({ completedToolResults: all }) => all?.length === 3);
+    expect(results?.completedToolResults?.map(({ metadata }) => metadata)).toEqual([
+      undefined,
+      { editedArguments: '{"n":2}' },
+      undefined,
+    ]);
     expect(texts(now.model, 0)?.slice(2)).toEqual([
       ['tool', 'pay done'],
       ['tool', 'look done'],
       ['tool', 'too heavy'],
     ]);
+  });
+  test('a tool is described and run with what the model had seen', async () => {
+    const saw: unknown[] = [];
+    const it = bed([calls('look'), says('ok')], { look: { run: (_, { messages }) => void saw.push(messages) } });
+    const describe: EnginePorts['tools']['describe'] = (request, options) => {
+      saw.push(options.messages);
+      return it.tools.describe(request, options);
+    };
+    await runTurn({ ...it.ports, tools: { ...it.tools, describe } }, FIRST);
+    expect(saw).toEqual([FIRST.messages, FIRST.messages]);
   });
   test('a permission that needs a person pauses; other reasons are asked for after it, one at a time', async () => {
     const permission = {
