@@ -70,6 +70,11 @@ const violations: Planted[] = [
     ['src/cli/commands.ts', 'pg'],
     ['src/cli/commands.ts', 'hono/client'],
     ['src/dev/start.ts', 'kysely'],
+    ['src/client.ts', 'ai'],
+    ['src/engine/engine.ts', 'ai'],
+    ['src/testing.ts', 'ai/test'],
+    ['src/http/app.ts', '@ai-sdk/openai'],
+    ['src/ai-sdk/agent.ts', 'pg'],
   ),
   ...restricted(
     'D5',
@@ -86,6 +91,9 @@ const violations: Planted[] = [
     ['src/store/store.ts', '../engine/index.ts'],
     ['src/engine/transcript.ts', '../store/store.ts'],
     ['src/engine/transcript.ts', '../../workflows/messages.ts'],
+    ['src/engine/transcript.ts', '../ai-sdk/index.ts'],
+    ['src/worker.ts', './ai-sdk/index.ts'],
+    ['src/ai-sdk/agent.ts', '../client.ts'],
   ),
   ...['src/client.ts', 'src/cli/commands.ts', 'src/app.ts', 'activities/deliver.ts', 'workflows/continuation.ts'].map(
     (file) => ({ file, code: 'export const it = process.env.HOME;', rule: 'lint/style/noProcessEnv' }),
@@ -117,6 +125,7 @@ const allowed: [file: string, code: string][] = [
   ['src/cli/commands.ts', "export { it } from 'citty';"],
   ['src/cli/main.ts', "export { it } from '../app.ts'; export const other = process.env.HOME;"],
   ['src/app.ts', "export { it } from './store/open.ts'; export { other } from './harness/http.ts';"],
+  ['src/ai-sdk/agent.ts', "export { it } from 'ai'; export { other } from '../engine/index.ts';"],
   ['src/config.ts', 'export const it = process.env.HOME;'],
   ['bench/bench.ts', 'export const it = process.env.HOME;'],
 ];
