@@ -137,7 +137,7 @@ function given({ prompt, messages }: FirstTurnInput): readonly ModelMessage[] {
   return messages ?? [{ role: 'user', content: prompt ?? '' }];
 }
 
-export function checkTools(tools: ToolSet): void {
+function checkTools(tools: ToolSet): void {
   for (const [name, { execute, needsApproval }] of Object.entries(tools))
     if (needsApproval && !execute)
       throw new ContinuationError(

@@ -41,7 +41,7 @@ export function toolPort(settings: Settings, onPart?: PartListener): ToolPort {
   };
 }
 
-export function activeTools({ tools = {}, activeTools: names }: Pick<Settings, 'tools' | 'activeTools'>): ToolSet {
+function activeTools({ tools = {}, activeTools: names }: Pick<Settings, 'tools' | 'activeTools'>): ToolSet {
   return names ? Object.fromEntries(Object.entries(tools).filter(([name]) => names.includes(name))) : tools;
 }
 
