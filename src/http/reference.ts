@@ -16,7 +16,7 @@ export function referencePage(operations: readonly Operation[]): Markup {
   return html`<!doctype html>
 <html lang="en">
 <head>
-<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
 <title>temporal-continuations: HTTP API</title><style>${raw(STYLE)}</style>
 </head>
 <body>
