@@ -3,7 +3,7 @@ import { Connection } from '@temporalio/client';
 import { createClient } from './client.ts';
 import type { Config } from './config.ts';
 import { ContinuationError } from './errors.ts';
-import { createAccess, createHttpApp, type HttpServer, isLoopback, serve } from './http/index.ts';
+import { createAccess, createHttpApp, createInbox, type HttpServer, isLoopback, serve } from './http/index.ts';
 import { createStore } from './store/store.ts';
 
 /** How long a request waits for a server that does not answer, milliseconds. */
@@ -17,7 +17,7 @@ export function linkTo({ publicUrl }: Config['http']): ((id: string) => string) 
 /** Listens; refuses to leave loopback while nobody has a key. */
 export async function startServer(config: Config & { readonly databaseUrl: string }): Promise<HttpServer> {
   const { connection: options, namespace } = config.temporal;
-  const { host, port, issuer, requestsPerMinute } = config.http;
+  const { host, port, issuer, requestsPerMinute, publicUrl } = config.http;
   const store = createStore({ url: config.databaseUrl, waitMs: PATIENCE_MS, applicationName: 'continuations-http' });
   const connection = Connection.lazy({ ...options, connectTimeout: PATIENCE_MS });
   const link = linkTo(config.http);
@@ -40,7 +40,9 @@ export async function startServer(config: Config & { readonly databaseUrl: strin
     if (!isLoopback(host) && !issuer && !(await store.hasKeysAcrossScopes())) throw unprotected(host);
     const access = createAccess(store, issuer ? [issuer] : []);
     const ready = () => Promise.all([store.hasKeysAcrossScopes(), reach(connection)]);
-    const app = createHttpApp({ client, access, store, ready, requestsPerMinute, closing: closing.signal });
+    const own = { client, access, closing: closing.signal };
+    const inbox = createInbox({ ...own, ...(publicUrl && { publicUrl }) });
+    const app = createHttpApp({ ...own, store, ready, requestsPerMinute, mounts: { '/inbox': inbox } });
     const server = await serve({ fetch: app.fetch, host, port });
     return {
       url: server.url,

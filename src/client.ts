@@ -7,7 +7,7 @@ import { type ContinuationClientOptions, resolveCaller, resolveOptions } from '.
 import { type CreateResult, commitCreate, prepareCreate } from './creating.ts';
 import { type EventsInput, follow } from './feed.ts';
 import { createManaging, type ManageResult } from './managing.ts';
-import { whyNotAllowed } from './policy.ts';
+import { type Action, type Authorization, whyNotAllowed } from './policy.ts';
 import type { ListQuery, Page, Receipt } from './ports.ts';
 import { type AdmissionPage, type ContinuationView, createReading, type GetInput, type WatchInput } from './reading.ts';
 import { type ReconcileResult, reconcile } from './reconciling.ts';
@@ -53,7 +53,7 @@ export interface ContinuationClient {
   extend(input: ExtendContinuationInput): Promise<ManageResult>;
   /** The record, or null outside the caller's scope; `include` adds the state to resume from and the last turn's result. */
   get(input: GetInput): Promise<ContinuationView | null>;
-  /** Oldest first, with an exclusive cursor; the caller's scope and below, or `scope` inside it. */
+  /** A page, with an exclusive cursor; the caller's scope and below, or `scope` inside it. */
   list(query?: Partial<ListQuery>): Promise<Page>;
   listBySession(sessionId: string): Promise<ContinuationRecord[]>;
   /** The record now and after every change, until it ends (with an id) or the signal aborts. */
@@ -66,6 +66,8 @@ export interface ContinuationClient {
   receipts(continuationId: string): Promise<Receipt[] | null>;
   /** The accepted answers, oldest first, and the latest one; null unless the continuation is of exactly the caller's scope (001). */
   admissions(continuationId: string, page?: { after?: number; limit?: number }): Promise<AdmissionPage | null>;
+  /** Whether the caller may do this, as the policy says now; asked again when it is done. */
+  may(action: Action, record: ContinuationRecord): Promise<Authorization>;
   /** Deletes a terminal continuation with all that belongs to it, and frees its idempotency key. */
   delete(continuationId: string): Promise<ManageResult | { ok: true }>;
   /** A client for another caller; shares everything else. */
@@ -114,6 +116,7 @@ export function createClient(options: ContinuationClientOptions): ContinuationCl
       reconcile: (input) => reconcile(own, input),
       events: (input = {}) => follow(store, caller.scope, input),
       ...createReading(own),
+      may: async (action, record) => policy.authorize(action, caller, record),
       as: (other) => clientFor(resolveCaller({ ...caller, ...other })),
       close: () => marks.close(),
     };

@@ -172,14 +172,18 @@ export interface Page {
 export interface ListQuery {
   /** The scope and all scopes below it. */
   readonly scope: string;
-  /** `uncertain`: a turn whose outcome is unknown; `open`: pending or resuming. */
-  readonly status?: ShownStatus | 'open';
+  /** `uncertain`: a turn whose outcome is unknown; `open`: pending or resuming; `ended`: all others. */
+  readonly status?: ShownStatus | 'open' | 'ended';
   readonly waitFor?: WaitCondition['type'];
   readonly sessionId?: string;
   readonly assistantId?: string;
+  /** Those whose question, or the name of a call that waits, has words that begin like each of these. */
+  readonly text?: string;
   /** Those that accepted this message. */
   readonly answeredBy?: { readonly subject: string; readonly messageId: string };
-  /** Exclusive cursor: the `next` of the page before. */
+  /** `deadline`: the nearest first, for what is open; `latest`: the last change first, for what has ended. Default: oldest first. */
+  readonly order?: 'deadline' | 'latest';
+  /** Exclusive cursor: the `next` of the page before, in the same order. */
   readonly after?: string;
   /** 1..256, default 50. */
   readonly limit?: number;

@@ -2,12 +2,14 @@
 import type { Caller } from './caller.ts';
 import { reaches } from './caller.ts';
 import { ContinuationError } from './errors.ts';
+import { textFault } from './json.ts';
 import { parseInput } from './parse.ts';
 import type { Execution, ListQuery, Page, Receipt, Store } from './ports.ts';
 import { listen } from './progress.ts';
 import { isTerminal } from './record.ts';
 import {
   type CallVerdict,
+  type ContentRef,
   ContinuationId,
   type ContinuationRecord,
   type HarnessResult,
@@ -19,10 +21,17 @@ import { stateOf } from './suspend.ts';
 
 export interface GetInput {
   readonly continuationId: string;
-  readonly include?: ReadonlyArray<'state' | 'result' | 'executions'>;
+  readonly include?: ReadonlyArray<'asked' | 'state' | 'result' | 'executions'>;
+}
+/** What is asked in full, also where the record only refers to it. */
+export interface Asked {
+  readonly question: string;
+  /** The arguments of the calls that wait, verbatim, in their order. */
+  readonly arguments: readonly string[];
 }
 /** A record, with what `include` asked for. */
 export type ContinuationView = ContinuationRecord & {
+  readonly asked?: Asked;
   /** The harness's own state of the current suspension. */
   readonly state?: unknown;
   /** The result of the last turn that ended. */
@@ -70,25 +79,12 @@ export function createReading({ store, caller }: { store: Store; caller: Caller 
   const list = async (query: Partial<ListQuery> = {}): Promise<Page> => {
     const wanted = query.scope ?? scope;
     if (!Scope.safeParse(wanted).success || !reaches(caller, wanted)) return { records: [] };
+    if (query.text !== undefined && textFault(query.text)) return { records: [] };
     return store.list({ ...query, scope: wanted });
   };
   return {
     list,
-    async get({ continuationId, include = [] }) {
-      if (!ContinuationId.safeParse(continuationId).success) return null;
-      const row = await store.get(scope, continuationId);
-      if (!row) return null;
-      const { record } = row;
-      const content = include.includes('state') ? await store.content(record.scope, record.suspension.state) : null;
-      const result = include.includes('result') ? await lastResult(store, record) : null;
-      const executions = include.includes('executions') && (await store.executions(scope, continuationId));
-      return {
-        ...record,
-        ...(content && { state: stateOf(content) }),
-        ...(result && { result }),
-        ...(executions && { executions }),
-      };
-    },
+    get: (input) => view(store, scope, input),
     async listBySession(sessionId) {
       const records: ContinuationRecord[] = [];
       let after: string | undefined;
@@ -110,6 +106,27 @@ export function createReading({ store, caller }: { store: Store; caller: Caller 
     },
     receipts: (continuationId) => store.receipts(scope, continuationId),
     admissions: (continuationId, page) => admissionsOf(store, scope, continuationId, page),
+  };
+}
+
+async function view(
+  store: Store,
+  scope: string,
+  { continuationId, include = [] }: GetInput,
+): Promise<ContinuationView | null> {
+  const row = ContinuationId.safeParse(continuationId).success ? await store.get(scope, continuationId) : null;
+  if (!row) return null;
+  const { record } = row;
+  const asked = include.includes('asked') && (await askedOf(store, record));
+  const content = include.includes('state') ? await store.content(record.scope, record.suspension.state) : null;
+  const result = include.includes('result') ? await lastResult(store, record) : null;
+  const executions = include.includes('executions') && (await store.executions(scope, continuationId));
+  return {
+    ...record,
+    ...(asked && { asked }),
+    ...(content && { state: stateOf(content) }),
+    ...(result && { result }),
+    ...(executions && { executions }),
   };
 }
 
@@ -143,6 +160,19 @@ function admission({ sequence, at, body }: Receipt): Admission {
     revision,
     answer,
     ...(calls && { calls }),
+  };
+}
+
+async function askedOf(store: Store, { id, scope, suspension }: ContinuationRecord): Promise<Asked> {
+  const whole = async (text: string | ContentRef): Promise<string> => {
+    if (typeof text === 'string') return text;
+    const content = await store.content(scope, text);
+    if (!content) throw new ContinuationError('record_malformed', `content ${text.digest} of ${id} is missing.`);
+    return Buffer.from(content.bytes).toString('utf8');
+  };
+  return {
+    question: await whole(suspension.questionRef ?? suspension.question),
+    arguments: await Promise.all(suspension.pending.map((call) => whole(call.arguments))),
   };
 }
 

@@ -11,6 +11,13 @@ export interface JsonBody {
   readonly value: Record<string, unknown>;
 }
 
+/** Reads what a form of a page sends; throws a problem, and then nothing has happened. */
+export async function readForm(c: Context, timeoutMs: number): Promise<URLSearchParams> {
+  if (!/^application\/x-www-form-urlencoded *(;|$)/i.test(c.req.header('content-type') ?? ''))
+    throw new HttpProblem('unsupported_media_type', 'send the form as application/x-www-form-urlencoded');
+  return new URLSearchParams(decode(await read(c.req.raw, timeoutMs)));
+}
+
 /** Reads the body of a request; throws a problem, and then nothing has happened. */
 export async function readJson(c: Context, timeoutMs: number): Promise<JsonBody> {
   if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? '') || c.req.header('content-encoding'))

@@ -67,7 +67,13 @@ const outcome = (...names: string[]): JsonSchema => ({ type: 'string', enum: nam
 
 /** A record with what `include` asked for. */
 function viewOf(record: JsonSchema): JsonSchema {
-  const more = { state: {}, result: ref('HarnessResult'), executions: { type: 'array', items: { type: 'object' } } };
+  const asked = object({ question: { type: 'string' }, arguments: { type: 'array', items: { type: 'string' } } });
+  const more = {
+    asked,
+    state: {},
+    result: ref('HarnessResult'),
+    executions: { type: 'array', items: { type: 'object' } },
+  };
   const branches = (record.oneOf ?? record.anyOf) as Array<{ properties: JsonSchema }>;
   return { anyOf: branches.map((branch) => ({ ...branch, properties: { ...branch.properties, ...more } })) };
 }

@@ -1,7 +1,7 @@
 /** Creating, reading and deleting continuations. */
 import { z } from 'zod';
 import { notFound } from '../caller.ts';
-import { id } from '../schema/primitives.ts';
+import { id, text } from '../schema/primitives.ts';
 import type { CreateContinuationInput } from '../schema.ts';
 import { ContinuationId, Scope, WaitType } from '../schema.ts';
 import { readState, writeState } from '../wire-state.ts';
@@ -31,21 +31,47 @@ const create = operation({
   },
 });
 
+/** A continuation, before it where it stands in the order of the list. */
+const Cursor = z
+  .string()
+  .regex(
+    /^(([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{12}Z|infinity)~)?cont_[0-9A-HJKMNP-TV-Z]{26}$/,
+    'must be the next of a page',
+  );
+
 const list = operation({
   name: 'listContinuations',
   method: 'get',
   path: '/v1/continuations',
-  summary: 'List continuations, oldest first',
+  summary: 'List continuations',
   permissions: ['read'],
   query: z.object({
     scope: Scope.optional().meta({ description: 'This scope and those below it; default: the whole of your own.' }),
     status: z
-      .enum(['open', 'uncertain', 'pending', 'resuming', 'completed', 'failed', 'cancelled', 'expired', 'superseded'])
+      .enum([
+        'open',
+        'ended',
+        'uncertain',
+        'pending',
+        'resuming',
+        'completed',
+        'failed',
+        'cancelled',
+        'expired',
+        'superseded',
+      ])
       .optional(),
     waitFor: WaitType.optional(),
     sessionId: id.optional(),
     assistantId: id.optional(),
-    after: ContinuationId.optional().meta({ description: 'The `next` of the page before.' }),
+    text: text
+      .max(200)
+      .optional()
+      .meta({ description: 'Words of the question, or of the names of the calls that wait; beginnings will do.' }),
+    order: z.enum(['deadline', 'latest']).optional().meta({
+      description: 'deadline: what is due first, first; latest: what changed last, first. Default: oldest first.',
+    }),
+    after: Cursor.optional().meta({ description: 'The `next` of the page before.' }),
     limit: z.coerce.number<string>().int().min(1).max(256).optional().meta({ description: 'Default 50.' }),
   }),
   answers: { 200: { description: 'A page.', schema: 'Page' } },
@@ -55,7 +81,7 @@ const list = operation({
   },
 });
 
-const INCLUDES = ['state', 'result', 'executions'] as const;
+const INCLUDES = ['asked', 'state', 'result', 'executions'] as const;
 const get = operation({
   name: 'getContinuation',
   method: 'get',
@@ -65,9 +91,12 @@ const get = operation({
   query: z.object({
     include: z
       .string()
-      .regex(/^(state|result|executions)(,(state|result|executions)){0,2}$/, 'must be of state, result, executions')
+      .regex(
+        /^(asked|state|result|executions)(,(asked|state|result|executions)){0,3}$/,
+        'must be of asked, state, result, executions',
+      )
       .optional()
-      .meta({ description: 'More to tell, joined by commas: state, result, executions.' }),
+      .meta({ description: 'More to tell, joined by commas: asked, state, result, executions.' }),
   }),
   answers: { 200: { description: 'The record.', schema: 'ContinuationView' } },
   problems: ['not_found'],

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { ContinuationEvent } from '../access-ports.ts';
 import { bearerOf } from './access.ts';
 import type { HttpOptions } from './app.ts';
-import { type Handled, type Operation, operation } from './operation.ts';
+import { type Operation, operation } from './operation.ts';
 import { refused } from './problem.ts';
 
 const HEARTBEAT_MS = 15_000;
@@ -39,7 +39,9 @@ export function eventsOperation({ access, closing }: Pick<HttpOptions, 'access' 
         const ended = new AbortController();
         stream.onAbort(() => ended.abort());
         const signal = closing ? AbortSignal.any([ended.signal, closing]) : ended.signal;
-        const beat = heartbeat(stream, request, access, () => ended.abort());
+        const token = bearerOf(request.c.req.header('authorization')) ?? '';
+        const holds = async () => (await access.callerOf(token, 'http')) !== undefined;
+        const beat = heartbeat(stream, holds, () => ended.abort());
         try {
           await stream.write(': connected\n\n');
           const events = request.client.events({ signal, ...(after !== undefined && { after }) });
@@ -57,16 +59,10 @@ function messageOf({ position, ...receipt }: ContinuationEvent) {
 }
 
 /** Keeps proxies from closing a quiet stream, and ends that of a key that holds no more. */
-function heartbeat(
-  stream: SSEStreamingApi,
-  { c }: Handled,
-  access: HttpOptions['access'],
-  end: () => void,
-): NodeJS.Timeout {
-  const token = bearerOf(c.req.header('authorization')) ?? '';
+export function heartbeat(stream: SSEStreamingApi, holds: () => Promise<boolean>, end: () => void): NodeJS.Timeout {
   return setInterval(async () => {
     try {
-      if (!(await access.callerOf(token, 'http'))) return end();
+      if (!(await holds())) return end();
       await stream.write(': still here\n\n');
     } catch {
       // The database is away: the next beat asks again.

@@ -7,5 +7,6 @@
 
 export { type Access, createAccess } from './access.ts';
 export { createHttpApp, type HttpOptions } from './app.ts';
+export { createInbox, type InboxOptions } from './inbox/index.ts';
 export type { JwtIssuer } from './jwt.ts';
 export { type HttpServer, isLoopback, type ServeOptions, serve } from './serve.ts';

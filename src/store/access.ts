@@ -2,8 +2,8 @@
 import { type Insertable, type Selectable, sql } from 'kysely';
 import type { ApiKey, ClaimedRequest, Keys, RequestAnswer, Requests, StoredKey } from '../access-ports.ts';
 import { json } from './parameters.ts';
-import { within } from './records.ts';
 import type { Connection } from './retry.ts';
+import { within } from './scope.ts';
 import type { ApiKeyTable } from './tables.ts';
 
 export function createKeys({ run }: Connection): Keys {

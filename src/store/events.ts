@@ -2,8 +2,8 @@
 import { sql } from 'kysely';
 import type { ContinuationEvent, Events } from '../access-ports.ts';
 import type { Receipt } from '../ports.ts';
-import { within } from './records.ts';
 import type { Connection } from './retry.ts';
+import { within } from './scope.ts';
 
 type Row = {
   continuation_id: string | null;

@@ -1,8 +1,8 @@
 /** What is worth watching about a scope, in numbers. */
 import { sql } from 'kysely';
 import type { Metrics, ScopeMetrics } from '../access-ports.ts';
-import { within } from './records.ts';
 import type { Connection } from './retry.ts';
+import { within } from './scope.ts';
 
 const LATENCY_WINDOW = sql`interval '5 minutes'`;
 

@@ -2,6 +2,7 @@
 import { ACCESS, METRICS, OUTBOX } from './sql/access.ts';
 import { DELIVERIES } from './sql/deliveries.ts';
 import { JOURNAL } from './sql/journal.ts';
+import { LISTS } from './sql/lists.ts';
 import { RECORDS } from './sql/records.ts';
 import { TABLES } from './sql/tables.ts';
 import { TURNS } from './sql/turns.ts';
@@ -22,4 +23,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0004-metrics', sql: METRICS },
   { name: '0005-outbox', sql: OUTBOX },
   { name: '0006-journal', sql: JOURNAL },
+  { name: '0007-lists', sql: LISTS },
 ];

@@ -2,8 +2,8 @@
 import { sql } from 'kysely';
 import type { Outbox, OutboxEntry } from '../access-ports.ts';
 import { json } from './parameters.ts';
-import { within } from './records.ts';
 import type { Connection } from './retry.ts';
+import { within } from './scope.ts';
 
 export function createOutbox({ run }: Connection): Outbox {
   return {

@@ -1,7 +1,7 @@
 /** The receipts of a continuation, as they were chained when they were written. */
 import type { Receipt, Receipts } from '../ports.ts';
-import { within } from './records.ts';
 import type { Connection } from './retry.ts';
+import { within } from './scope.ts';
 
 export function createReceipts({ run }: Connection): Receipts {
   return {

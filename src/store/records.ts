@@ -1,15 +1,13 @@
 /** Rows of continuations. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Created, ListQuery, NewContinuation, Page, Records, Stored } from '../ports.ts';
+import type { Created, NewContinuation, Records, Stored } from '../ports.ts';
 import type { ContinuationRecord } from '../schema.ts';
+import { list, shown } from './list.ts';
 import { arrays, json } from './parameters.ts';
 import { parseRecord } from './parse.ts';
 import type { Connection } from './retry.ts';
+import { within } from './scope.ts';
 import type { Database } from './tables.ts';
-
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 256;
-const OPEN_STATUSES: readonly string[] = ['open', 'pending', 'resuming', 'uncertain'];
 
 /** A row as functions return it; null members when there is none. */
 export interface StoredRow {
@@ -21,14 +19,6 @@ export interface StoredRow {
 export function toStored(row: StoredRow | undefined): Stored | null {
   return row?.record ? { record: row.record, receiptsHead: row.receipts_head } : null;
 }
-
-/** A scope and those below it, as one range of the bytewise order: '0' follows '/' (C16). */
-export function within(column: 'scope' | 'c.scope', scope: string): RawBuilder<boolean> {
-  const ref = sql.ref(column);
-  return sql<boolean>`(${ref} = ${scope} or (${ref} >= ${`${scope}/`} and ${ref} < ${`${scope}0`}))`;
-}
-
-const shown = sql<unknown>`continuations.shown(record, superseded_by)`.as('record');
 
 export function createRecords(connection: Connection): Omit<Records, 'onChange'> {
   const { run } = connection;
@@ -103,31 +93,4 @@ function find({ run }: Connection, id: string, reachable: RawBuilder<boolean>): 
       .executeTakeFirst();
     return row ? { record: parseRecord(id, row.record), receiptsHead: row.receipts_head } : null;
   });
-}
-
-/** Oldest first: ids sort by creation, so a row that is added later never moves a page. */
-async function list({ run }: Connection, query: ListQuery): Promise<Page> {
-  const limit = Math.min(Math.max(Math.trunc(query.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
-  const { scope, status, waitFor, sessionId, assistantId, answeredBy, after } = query;
-  const rows = await run((db) => {
-    let select = db.selectFrom('continuations.continuations').select(['id', shown]).where(within('scope', scope));
-    if (status === 'uncertain') select = select.where('uncertain', '=', true);
-    else if (status !== undefined && status !== 'open') select = select.where('status', '=', status);
-    // In these words, so that the partial indexes of open rows apply.
-    if (status !== undefined && OPEN_STATUSES.includes(status))
-      select = select.where(sql<boolean>`status in ('pending', 'resuming')`);
-    if (waitFor !== undefined) select = select.where('wait_type', '=', waitFor);
-    if (sessionId !== undefined) select = select.where('session_id', '=', sessionId);
-    if (assistantId !== undefined) select = select.where(sql<boolean>`assistant_id = ${assistantId}`);
-    if (answeredBy !== undefined)
-      select = select.where(sql<boolean>`record -> 'answers' @> ${json([answeredBy])}::jsonb`);
-    if (after !== undefined) select = select.where('id', '>', after);
-    return select
-      .orderBy('id')
-      .limit(limit + 1)
-      .execute();
-  });
-  const records = rows.slice(0, limit).map((row) => parseRecord(row.id, row.record));
-  const last = records.at(-1);
-  return rows.length > limit && last ? { records, next: last.id } : { records };
 }

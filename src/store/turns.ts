@@ -18,8 +18,9 @@ import type { ContentRef, ResumingRecord } from '../schema.ts';
 import type { Deliveries } from './deliveries.ts';
 import type { Journals } from './journal.ts';
 import { arrays, json } from './parameters.ts';
-import { type StoredRow, within } from './records.ts';
+import type { StoredRow } from './records.ts';
 import type { Connection } from './retry.ts';
+import { within } from './scope.ts';
 
 export type TurnEnds = Omit<Turns, keyof Deliveries | keyof Journals>;
 

@@ -1,0 +1,181 @@
+/** One ask: what is asked, by whom, until when, what was decided before, and the way to answer it. */
+import type { FC } from 'hono/jsx';
+import type { Authorization } from '../../policy.ts';
+import type { Receipt } from '../../ports.ts';
+import type { ContinuationView } from '../../reading.ts';
+import { isTerminal } from '../../record.ts';
+import type { Answer } from '../../schema.ts';
+import { AnswerForm, Calls } from './answer-forms.tsx';
+import type { Typed } from './fields.tsx';
+import { Notice, type Viewer } from './page.tsx';
+import { Prose, Time, Verbatim, Words } from './text.tsx';
+import { channelWords, decisionWords, statusWords, WAITS } from './words.ts';
+
+export interface AskProps {
+  readonly viewer: Viewer;
+  readonly view: ContinuationView;
+  readonly receipts: readonly Receipt[];
+  readonly mayAnswer: Authorization;
+  /** What was typed and not accepted. */
+  readonly typed?: Typed | undefined;
+}
+
+export const AskPage: FC<AskProps> = (props) => {
+  const { viewer, view } = props;
+  return (
+    <>
+      <p class="back">
+        <a href={viewer.place.base}>All that waits</a>
+      </p>
+      <section class="card" aria-labelledby="asks" data-live="question">
+        <p class="ask-head">
+          <span class={`tag ${view.waitFor.type}`}>{WAITS[view.waitFor.type]}</span>
+          <span class="state">{statusWords(view)}</span>
+        </p>
+        <h1 id="asks">
+          <Words text={view.assistantId} /> {isTerminal(view) ? 'asked' : 'asks'}
+        </h1>
+        <Prose text={view.asked?.question ?? view.suspension.question} />
+        <Facts view={view} />
+      </section>
+      <section
+        class="card"
+        aria-labelledby="answer"
+        data-live="answer"
+        data-version={`${view.suspension.id} ${view.status}`}
+      >
+        <h2 id="answer">{view.status === 'pending' ? 'Your answer' : 'What was decided'}</h2>
+        <AnswerPart {...props} />
+      </section>
+      <History {...props} />
+    </>
+  );
+};
+
+const AnswerPart: FC<AskProps> = ({ viewer, view, mayAnswer, typed }) => {
+  if (view.status !== 'pending') return <Decided view={view} />;
+  if (view.supersededBy) return <p>A newer turn of this session has taken its place; it takes no answer any more.</p>;
+  if (!mayAnswer.allowed)
+    return (
+      <>
+        <Calls view={view} />
+        <p class="missing">
+          You can read this, but not answer it: your key {mayAnswer.reason}. It has:{' '}
+          {viewer.caller.permissions.join(', ')}.
+        </p>
+      </>
+    );
+  return <AnswerForm viewer={viewer} view={view} typed={typed} />;
+};
+
+const Decided: FC<{ view: ContinuationView }> = ({ view }) => {
+  const answer = view.answers.findLast(({ suspensionId }) => suspensionId === view.suspension.id);
+  return (
+    <>
+      {answer ? (
+        <p class="decided">
+          <Who answer={answer} />
+        </p>
+      ) : (
+        <p class="decided">{statusWords(view)}.</p>
+      )}
+      <Calls view={view} />
+    </>
+  );
+};
+
+/** Who decided what, when, and by which channel (C1). */
+export const Who: FC<{ answer: Omit<Answer, 'input'> }> = ({ answer }) => (
+  <>
+    <strong>
+      <Words text={answer.subject} />
+    </strong>
+    {!answer.verified && ' (not verified)'} {decisionWords(answer)} over <Words text={channelWords(answer.channel)} />,{' '}
+    <Time at={answer.receivedAt} />
+  </>
+);
+
+const Facts: FC<{ view: ContinuationView }> = ({ view }) => {
+  const { bounds, suspension, sessionId, threadId, userId, origin, scope, id } = view;
+  const named: Array<[string, string | undefined]> = [
+    ['Session', sessionId],
+    ['Thread', threadId],
+    ['User', userId],
+    ['Turn', origin.turnId],
+    ['Scope', scope],
+    ['Continuation', id],
+  ];
+  return (
+    <dl class="facts">
+      {view.status === 'pending' && (
+        <div>
+          <dt>Answer before</dt>
+          <dd>{bounds.expiresAt ? <Time at={bounds.expiresAt} relative /> : 'It does not expire'}</dd>
+        </div>
+      )}
+      <div>
+        <dt>Asked</dt>
+        <dd>
+          <Time at={suspension.createdAt} />
+        </dd>
+      </div>
+      {named.map(
+        ([label, value]) =>
+          value !== undefined && (
+            <div>
+              <dt>{label}</dt>
+              <dd>
+                <Words text={value} />
+              </dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+};
+
+const History: FC<AskProps> = ({ view, receipts }) => {
+  const earlier = view.answers.filter(({ suspensionId }) => suspensionId !== view.suspension.id);
+  return (
+    <section class="card" aria-labelledby="history" data-live="history">
+      <h2 id="history">History</h2>
+      {earlier.length === 0 ? (
+        <p class="muted">Nothing was decided before.</p>
+      ) : (
+        <ol class="answers">
+          {earlier.map((answer) => (
+            <li>
+              <Who answer={answer} />
+            </li>
+          ))}
+        </ol>
+      )}
+      <details>
+        <summary>Receipts ({receipts.length})</summary>
+        <ol class="receipts">
+          {receipts.map(({ kind, at, digest, body }) => (
+            <li>
+              <strong>{kind}</strong> <Time at={at} />
+              <Verbatim text={body} />
+              <p class="hint">
+                Digest <code>{digest}</code>
+              </p>
+            </li>
+          ))}
+        </ol>
+      </details>
+    </section>
+  );
+};
+
+/** What an answer came to, for whoever sent it. */
+export const DoneNotice: FC<{ done: string | undefined }> = ({ done }) => {
+  if (done === 'accepted') return <Notice kind="good" title="Your answer was accepted." />;
+  if (done === 'stored')
+    return (
+      <Notice kind="note" title="Your answer is kept.">
+        <p>No worker has taken it yet. It is applied once, when one is there, unless somebody else is first.</p>
+      </Notice>
+    );
+  return null;
+};

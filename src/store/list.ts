@@ -1,0 +1,100 @@
+/** Lists of continuations, page by page. */
+import { type SelectQueryBuilder, sql } from 'kysely';
+import type { ListQuery, Page } from '../ports.ts';
+import type { ContinuationRecord } from '../schema.ts';
+import { json } from './parameters.ts';
+import { parseRecord } from './parse.ts';
+import type { Connection } from './retry.ts';
+import { within } from './scope.ts';
+import type { Database } from './tables.ts';
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 256;
+const OPEN_STATUSES: readonly string[] = ['open', 'pending', 'resuming', 'uncertain'];
+
+export const shown = sql<unknown>`continuations.shown(record, superseded_by)`.as('record');
+
+type Rows = SelectQueryBuilder<Database, 'continuations.continuations', { id: string; record: unknown }>;
+
+export async function list({ run }: Connection, query: ListQuery): Promise<Page> {
+  const limit = Math.min(Math.max(Math.trunc(query.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
+  const order = ORDERS[query.order ?? 'created'];
+  const rows = await run((db) => {
+    const all = db.selectFrom('continuations.continuations').select(['id', shown]);
+    const some = filtered(all, query);
+    return order
+      .apply(some, query.after)
+      .limit(limit + 1)
+      .execute();
+  });
+  const records = rows.slice(0, limit).map((row) => parseRecord(row.id, row.record));
+  const last = records.at(-1);
+  return rows.length > limit && last ? { records, next: order.cursor(last) } : { records };
+}
+
+function filtered(all: Rows, query: ListQuery): Rows {
+  const { scope, status, waitFor, sessionId, assistantId, text, answeredBy } = query;
+  let rows = withStatus(all.where(within('scope', scope)), status);
+  if (waitFor !== undefined) rows = rows.where('wait_type', '=', waitFor);
+  if (sessionId !== undefined) rows = rows.where('session_id', '=', sessionId);
+  if (assistantId !== undefined) rows = rows.where(sql<boolean>`assistant_id = ${assistantId}`);
+  if (text !== undefined)
+    rows = rows.where(
+      sql<boolean>`exists (select from continuations.questions q where q.continuation_id = id and q.words @@ continuations.search_query(${text}))`,
+    );
+  if (answeredBy !== undefined) rows = rows.where(sql<boolean>`record -> 'answers' @> ${json([answeredBy])}::jsonb`);
+  return rows;
+}
+
+/** In the words of the partial indexes, so that they apply. */
+function withStatus(all: Rows, status: ListQuery['status']): Rows {
+  if (status === undefined) return all;
+  const open = OPEN_STATUSES.includes(status);
+  const rows = open
+    ? all.where(sql<boolean>`status in ('pending', 'resuming')`)
+    : all.where(sql<boolean>`status not in ('pending', 'resuming')`);
+  if (status === 'open' || status === 'ended') return rows;
+  return status === 'uncertain' ? rows.where(sql<boolean>`uncertain`) : rows.where('status', '=', status);
+}
+
+interface Order {
+  /** The rows after a cursor, in this order. */
+  apply(rows: Rows, after: string | undefined): Rows;
+  cursor(last: ContinuationRecord): string;
+}
+
+const deadline = sql<string>`coalesce(expires_at, 'infinity'::timestamptz)`;
+
+const ORDERS: Record<NonNullable<ListQuery['order']> | 'created', Order> = {
+  /** Ids sort by creation, so a row that is added later never moves a page. */
+  created: {
+    apply: (rows, after) => (after === undefined ? rows : rows.where('id', '>', after)).orderBy('id'),
+    cursor: ({ id }) => id,
+  },
+  deadline: {
+    apply(rows, after) {
+      const place = placeOf(after);
+      const rest = place
+        ? rows.where(sql<boolean>`(${deadline}, id) > (${place.instant}::timestamptz, ${place.id})`)
+        : rows;
+      return rest.orderBy(deadline).orderBy('id');
+    },
+    cursor: ({ id, bounds }) => `${bounds.expiresAt ?? 'infinity'}~${id}`,
+  },
+  latest: {
+    apply(rows, after) {
+      const place = placeOf(after);
+      const rest = place
+        ? rows.where(sql<boolean>`(updated_at, id) < (${place.instant}::timestamptz, ${place.id})`)
+        : rows;
+      return rest.orderBy(sql`updated_at`, 'desc').orderBy('id', 'desc');
+    },
+    cursor: ({ id, updatedAt }) => `${updatedAt}~${id}`,
+  },
+};
+
+/** A cursor of another order is none. */
+function placeOf(cursor: string | undefined): { instant: string; id: string } | undefined {
+  const [, instant, id] = /^([\d:.TZ-]{24}|infinity)~(.+)$/.exec(cursor ?? '') ?? [];
+  return instant !== undefined && id !== undefined ? { instant, id } : undefined;
+}
