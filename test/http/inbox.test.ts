@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Permission, WaitType } from '../../src/schema.ts';
 import type { TestApi } from '../support/http.ts';
-import { createTestInbox, formFields, hiddenFields, Visitor } from '../support/inbox.ts';
+import { createTestInbox, Visitor } from '../support/inbox.ts';
 import { type Actors, becomes, createActors, created, pause, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;

@@ -4,7 +4,7 @@ import { createInbox, type InboxOptions } from '../../src/http/inbox/index.ts';
 import { createTestApi, type TestApi } from './http.ts';
 import type { Stack } from './stack.ts';
 
-export const ORIGIN = 'http://inbox.test';
+const ORIGIN = 'http://inbox.test';
 
 export interface Shown {
   readonly status: number;
@@ -86,13 +86,13 @@ function decode(text: string): string {
     .replaceAll('&amp;', '&');
 }
 
-export function hiddenFields(html: string): Record<string, string> {
+function hiddenFields(html: string): Record<string, string> {
   const inputs = html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\/?>/g);
   return Object.fromEntries([...inputs].map(([, name = '', value = '']) => [decode(name), decode(value)]));
 }
 
 /** The hidden fields and text areas of one form. */
-export function formFields(html: string, action: string): Record<string, string> {
+function formFields(html: string, action: string): Record<string, string> {
   const [, form] = new RegExp(`<form method="post" action="${action}"[^>]*>(.*?)</form>`, 's').exec(html) ?? [];
   if (form === undefined) throw new Error(`no form posts to ${action}`);
   const areas = form.matchAll(/<textarea[^>]* name="([^"]*)"[^>]*>\n?(.*?)<\/textarea>/gs);

@@ -165,7 +165,7 @@ function seenCall(form: Form, number: number): { callId: string; argumentsDigest
 const lines = (text: string): string => text.replace(/\r\n?/g, '\n');
 
 /** A JSON value, or what is wrong with the text, in words for whoever typed it. */
-export function parseJson(text: string): { value?: Json; fault?: string } {
+function parseJson(text: string): { value?: Json; fault?: string } {
   try {
     const value = JSON.parse(text) as Json;
     const fault = jsonFault(value);

@@ -4,12 +4,18 @@ import { readFileSync } from 'node:fs';
 import { Hono } from 'hono';
 import type { Place } from './session.ts';
 
+const CSS = 'text/css; charset=utf-8';
 const TYPES = {
-  'inbox.css': 'text/css; charset=utf-8',
+  'base.css': CSS,
+  'forms.css': CSS,
+  'asks.css': CSS,
   'inbox.js': 'text/javascript; charset=utf-8',
   'icon.svg': 'image/svg+xml',
 } as const;
 type AssetName = keyof typeof TYPES;
+
+/** In their order: later ones build on those before. */
+export const STYLES = ['base.css', 'forms.css', 'asks.css'] as const satisfies readonly AssetName[];
 
 const texts = new Map<AssetName, { text: string; version: string }>();
 function asset(name: AssetName): { text: string; version: string } {

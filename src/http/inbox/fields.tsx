@@ -67,25 +67,6 @@ export const TextArea: FC<FieldProps & { rows?: number; code?: boolean }> = (pro
   );
 };
 
-export const TextField: FC<FieldProps & { type?: string; step?: number }> = (props) => {
-  const { name, typed, value, required = false, type = 'text', step } = props;
-  return (
-    <Around {...props}>
-      <input
-        id={name}
-        name={name}
-        type={type}
-        step={step}
-        value={typed?.fields.get(name) ?? value}
-        required={required}
-        autocomplete="off"
-        aria-invalid={typed?.faults[name] ? 'true' : undefined}
-        aria-describedby={describedBy(props)}
-      />
-    </Around>
-  );
-};
-
 export const Select: FC<FieldProps & { choices: Readonly<Record<string, string>> }> = (props) => {
   const { name, typed, value, choices } = props;
   const chosen = typed?.fields.get(name) ?? value;

@@ -53,7 +53,7 @@ interface Asked {
   readonly status?: 200 | 401 | 403;
 }
 
-export function loginPage(
+function loginPage(
   c: Context,
   place: Place,
   { next, fault, status = 200 }: Asked,

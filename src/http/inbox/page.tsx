@@ -2,7 +2,7 @@
 import { html } from 'hono/html';
 import type { Child, FC } from 'hono/jsx';
 import type { Caller } from '../../caller.ts';
-import { assetPath } from './assets.ts';
+import { assetPath, STYLES } from './assets.ts';
 import type { Place } from './session.ts';
 import { Words } from './text.tsx';
 
@@ -35,7 +35,9 @@ const Page: FC<PageProps> = ({ title, place, viewer, live, children }) => (
       <meta name="color-scheme" content="light dark" />
       <title>{title} · Inbox</title>
       <link rel="icon" href={assetPath(place, 'icon.svg')} type="image/svg+xml" />
-      <link rel="stylesheet" href={assetPath(place, 'inbox.css')} />
+      {STYLES.map((name) => (
+        <link rel="stylesheet" href={assetPath(place, name)} />
+      ))}
       <script src={assetPath(place, 'inbox.js')} type="module" />
     </head>
     <body>
