@@ -53,11 +53,7 @@ interface Asked {
   readonly status?: 200 | 401 | 403;
 }
 
-function loginPage(
-  c: Context,
-  place: Place,
-  { next, fault, status = 200 }: Asked,
-): Response | Promise<Response> {
+function loginPage(c: Context, place: Place, { next, fault, status = 200 }: Asked): Response | Promise<Response> {
   let visit = readCookie(c, place, 'visit');
   if (!visit) {
     visit = newVisit();
