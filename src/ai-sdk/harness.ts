@@ -131,13 +131,13 @@ function systemOf(instructions: AiSdkHarnessOptions<ToolSet>['instructions']): M
   return Array.isArray(instructions) ? instructions : [instructions];
 }
 
-function given({ prompt, messages }: FirstTurnInput): readonly ModelMessage[] {
+export function given({ prompt, messages }: FirstTurnInput): readonly ModelMessage[] {
   if ((prompt === undefined) === (messages === undefined))
     throw new ContinuationError('invalid_configuration', 'Give a first turn either prompt or messages.');
   return messages ?? [{ role: 'user', content: prompt ?? '' }];
 }
 
-function checkTools(tools: ToolSet): void {
+export function checkTools(tools: ToolSet): void {
   for (const [name, { execute, needsApproval }] of Object.entries(tools))
     if (needsApproval && !execute)
       throw new ContinuationError(

@@ -52,7 +52,7 @@ function shown(tools: ToolSet): ToolSet {
 }
 
 /** As the SDK finds a model: an id is looked up at the default provider. */
-function wrapModel(model: LanguageModel, middleware: LanguageModelMiddleware) {
+export function wrapModel(model: LanguageModel, middleware: LanguageModelMiddleware) {
   const provider = typeof model === 'string' ? (globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway) : only(model);
   return wrapProvider({ provider, languageModelMiddleware: middleware }).languageModel(
     typeof model === 'string' ? model : model.modelId,

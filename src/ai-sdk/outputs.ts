@@ -22,9 +22,11 @@ export function errorOutput(error: Json | undefined): Output {
     : { type: 'error-json', value: error };
 }
 
+export const editNote = (text: string) => `A person changed the arguments of this call; it ran with ${text}`;
+
 /** A person let the call run with other arguments: the model, which knows only its own, is told with the result. */
 export function editedOutput(output: Output, text: string): Output {
-  const note = `A person changed the arguments of this call; it ran with ${text}`;
+  const note = editNote(text);
   switch (output.type) {
     case 'text':
     case 'error-text':
