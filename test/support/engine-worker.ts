@@ -1,6 +1,7 @@
 /** A worker process with the engine's agent that kills itself at one write to the journal. */
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { createStore, createWorker, type Store } from '../../src/index.ts';
+import { AI_SDK_AGENTS } from './ai-sdk-agent.ts';
 import { engineAgent } from './engine-agent.ts';
 
 export interface EngineWorkerSettings {
@@ -9,11 +10,14 @@ export interface EngineWorkerSettings {
   readonly taskQueue: string;
   readonly bundlePath: string;
   readonly ledger: string;
+  /** Default: the engine's own. */
+  readonly agent?: keyof typeof AI_SDK_AGENTS;
   /** The write to die at, from 1, and whether it is committed then. */
   readonly dieAt: number;
   readonly committed: boolean;
 }
 const settings: EngineWorkerSettings = JSON.parse(process.argv[2] ?? '{}');
+const newAgent = settings.agent ? AI_SDK_AGENTS[settings.agent] : engineAgent;
 process.on('disconnect', () => process.exit());
 
 let writes = 0;
@@ -37,7 +41,7 @@ const connection = await NativeConnection.connect({ address: settings.address })
 const worker = await createWorker({
   connection,
   store: mortal(createStore({ url: settings.databaseUrl })),
-  harness: engineAgent(settings.ledger),
+  harness: newAgent(settings.ledger),
   taskQueue: settings.taskQueue,
   workflowBundle: { codePath: settings.bundlePath },
   maintenance: false,
