@@ -43,8 +43,15 @@ export function waitInWords(waitFor: WaitCondition): string {
   return value === undefined ? WAITS[waitFor.type] : `${WAITS[waitFor.type]} (${key} ${value})`;
 }
 
+/** The UI makes links of bare addresses too; what a model wrote is not for following. */
+function unlinked(text: string): string {
+  return text.replace(/:\/\//g, ': //').replace(/www\./gi, 'www .').replace(/@/g, ' @ ');
+}
+
 export function staticSummary(record: ContinuationRecord): string {
-  return line(`${record.assistantId} waits for ${waitInWords(record.waitFor)}: ${record.suspension.question}`);
+  return line(
+    `${record.assistantId} waits for ${waitInWords(record.waitFor)}: ${unlinked(record.suspension.question)}`,
+  );
 }
 
 /** Question, link and how to answer; they describe the first pause and need no worker to be shown. */

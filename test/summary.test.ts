@@ -52,6 +52,11 @@ describe('of a waiting continuation', () => {
     expect(staticSummary(record)).toMatch(/^support waits for an approval \(approvalId appr_1\): May I /);
   });
 
+  test('no address in a question becomes a link, which the UI makes of bare ones', () => {
+    const summary = staticSummary(pendingRecord('See https://evil.example, www.evil.example or me@evil.example?'));
+    expect(summary).toMatch(/: See https: \/\/evil\.example, www \.evil\.example or me @ evil\.example\?$/);
+  });
+
   test('details hold the question as text and the JSON to send, current ones stay short', () => {
     expect(staticDetails(record, 'https://inbox.example/a b')).not.toContain('<script>');
     expect(staticDetails(record, 'https://inbox.example/a b')).toContain('https://inbox.example/a%20b');
