@@ -45,6 +45,13 @@ describe('README', () => {
   });
 });
 
+test('the page on the AI SDK shows the very files that the tests run', () => {
+  const page = read('docs/ai-sdk.md');
+  const snippets = [...page.matchAll(/<!-- (examples\/ai-sdk\/\S+) -->\n```ts\n([\s\S]*?)```/g)];
+  expect(snippets).toHaveLength(4);
+  for (const [, path, code] of snippets) expect(code, path).toBe(read(path as string));
+});
+
 test('the page on the sources names tests that exist', () => {
   const named = [...read('docs/sources.md').matchAll(/\[([^\]]+)\]\(\.\.\/(test\/\S+?)\)/g)];
   expect(named.length).toBeGreaterThan(60);
