@@ -117,7 +117,7 @@ async function answer(client: ContinuationClient, plan: Plan, messageId: string,
     for (;;) {
       const result = await untilAnswered(() => client.resume({ ...messageOf(messageId), continuationId, ...about }));
       if (!result.ok || result.outcome !== 'stored') return result;
-      if (nowMs() > deadline) throw new Error(`${messageId} was never decided`);
+      if (nowMs() > deadline) return result;
       await sleep(100);
     }
   };
@@ -131,7 +131,7 @@ function toldOf(messageId: string, result: ResumeResult): Told {
     const { code, winner } = result.refusal;
     return { messageId, accepted: false, code, winner: winner?.messageId, at };
   }
-  if (result.outcome === 'stored') throw new Error(`${messageId} is undecided`);
+  if (result.outcome === 'stored') return { messageId, accepted: false, code: 'stored', winner: undefined, at };
   return { messageId, accepted: true, winner: result.answer.messageId, at };
 }
 

@@ -6,7 +6,10 @@ import { isClean, runChaos } from './run.ts';
 function line({ pass, turns, problems, faults, seconds, ...counts }: PassReport): string {
   const struck = Object.entries(faults).map(([name, times]) => `${name} x ${times}`);
   const what = [...Object.entries(counts).map(([name, value]) => `${name} ${value}`), ...struck].join('  ');
-  return [`${pass.padEnd(9)} ${turns} turns  ${what}  ${seconds} s`, ...problems.map((one) => `    ${one}`)].join('\n');
+  return [
+    `${pass.padEnd(9)} ${turns} turns  ${what}  ${seconds} s`,
+    ...problems.map(({ id, what }) => `    ${id} ${what}`),
+  ].join('\n');
 }
 
 const options = readOptions(process.argv.slice(2));

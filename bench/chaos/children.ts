@@ -1,54 +1,51 @@
-/** Starts the programs of this folder as processes of their own. */
-import { type ChildProcess, fork } from 'node:child_process';
+/** Starts the programs of this folder as processes of their own; loading them takes seconds, so that is done ahead. */
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { ClientSettings, ClientsMessage } from './clients.ts';
-import type { WorkerSettings } from './worker.ts';
 
-export interface ChildWorker {
-  readonly pid: number;
+/** A program that is loaded and waits to be asked. */
+export interface Program<Asked, Answer> {
+  readonly pid: string;
+  /** One question at a time; throws when the program ends, or takes too long, instead of answering. */
+  ask(asked: Asked, withinMs: number): Promise<Answer>;
   /** `kill -9`; resolves when it is gone. */
   kill(): Promise<void>;
 }
 
-const READY_WITHIN_MS = 60_000;
+const LOADED_WITHIN_MS = 120_000;
 
-function start(program: string, settings: object): ChildProcess {
-  const child = fork(fileURLToPath(new URL(program, import.meta.url)), [JSON.stringify(settings)], {
+/** `program.ts` tells what has to be in the file. */
+export async function load<Asked extends object, Answer>(file: string): Promise<Program<Asked, Answer>> {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), {
     execArgv: ['--import', 'tsx'],
-    stdio: ['ignore', 'ignore', program === './worker.ts' ? 'ignore' : process.stderr, 'ipc'],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
-  const kill = () => child.kill('SIGKILL');
-  process.once('exit', kill);
-  child.once('exit', () => process.off('exit', kill));
-  return child;
-}
-
-/** Resolves when it polls. */
-export async function startWorker(settings: WorkerSettings): Promise<ChildWorker> {
-  const child = start('./worker.ts', settings);
-  const ended = once(child, 'exit');
-  const early = ended.then(([code]) => {
-    throw new Error(`a worker ended by itself (${code})`);
+  let lastWords = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    lastWords = (lastWords + text).slice(-2_000);
   });
-  early.catch(() => undefined);
-  await Promise.race([once(child, 'message', { signal: AbortSignal.timeout(READY_WITHIN_MS) }), early]);
+  const die = () => child.kill('SIGKILL');
+  process.once('exit', die);
+  const ended = once(child, 'exit').then(() => process.off('exit', die));
+  const tooSoon = ended.then((): never => {
+    throw new Error(`${file} ended by itself: ${lastWords}`);
+  });
+  tooSoon.catch(() => undefined);
+  const nextMessage = async (withinMs: number): Promise<Answer> => {
+    const signal = AbortSignal.timeout(withinMs);
+    const [message] = await Promise.race([once(child, 'message', { signal }), tooSoon]);
+    return message;
+  };
+  await nextMessage(LOADED_WITHIN_MS);
   return {
-    pid: child.pid ?? -1,
+    pid: `${child.pid}`,
+    ask(asked, withinMs) {
+      child.send(asked);
+      return nextMessage(withinMs);
+    },
     async kill() {
-      child.kill('SIGKILL');
+      die();
       await ended;
     },
   };
-}
-
-/** Resolves with what became of its plans. */
-export async function runClients(settings: ClientSettings): Promise<ClientsMessage['played']> {
-  const child = start('./clients.ts', settings);
-  const early = once(child, 'exit').then(([code]) => {
-    throw new Error(`the clients ended before they were done (${code})`);
-  });
-  const [message] = (await Promise.race([once(child, 'message'), early])) as [ClientsMessage];
-  early.catch(() => undefined);
-  return message.played;
 }

@@ -1,7 +1,6 @@
 /** What goes wrong while a pass runs, at moments that the seed decides. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ChildWorker, startWorker } from './children.ts';
-import { nowMs } from './clock.ts';
+import { load, type Program } from './children.ts';
 import { between, type Random, randomOf } from './random.ts';
 import type { Servers } from './servers.ts';
 import type { WorkerSettings } from './worker.ts';
@@ -17,42 +16,57 @@ const EVERY: Readonly<Record<Fault, readonly [number, number]>> = {
   temporal: [1_000, 10_000],
 };
 const MOST_STARTS = 10;
+const POLLS_WITHIN_MS = 60_000;
 const CUT_MS = [200, 4_000] as const;
 
-/** The workers of a pass; one that is killed is replaced. */
+/** The workers of a run; one that is killed is replaced at once. */
 export interface Crew {
-  /** When each worker that was killed died, by its process id. */
-  readonly killed: ReadonlyMap<string, number>;
+  /** The process ids of those that were killed. */
+  readonly killed: ReadonlySet<string>;
   killOne(random: Random): Promise<void>;
   stop(): Promise<void>;
 }
 
+type Worker = Program<WorkerSettings, string>;
+
 export async function startCrew(size: number, settings: Omit<WorkerSettings, 'seed'>, seed: string): Promise<Crew> {
   let started = 0;
+  const loadSpare = () => {
+    const loading = load<WorkerSettings, string>('./worker.ts');
+    loading.catch(() => undefined);
+    return loading;
+  };
+  let spare = loadSpare();
   /** As a supervisor does: one that cannot start because a server is away is started again. */
-  const hire = async (): Promise<ChildWorker> => {
+  const hire = async (): Promise<Worker> => {
     started += 1;
     const own = { ...settings, seed: `${seed}/${started}` };
     for (let tries = 1; ; tries++) {
+      const loading = spare;
+      spare = loadSpare();
+      const worker = await loading;
       try {
-        return await startWorker(own);
+        await worker.ask(own, POLLS_WITHIN_MS);
+        return worker;
       } catch (error) {
+        await worker.kill();
         if (tries === MOST_STARTS) throw error;
       }
     }
   };
-  const workers: ChildWorker[] = await Promise.all(Array.from({ length: size }, hire));
-  const killed = new Map<string, number>();
+  const workers: Worker[] = await Promise.all(Array.from({ length: size }, hire));
+  const killed = new Set<string>();
   return {
     killed,
     async killOne(random) {
       const [worker] = workers.splice(between(random, 0, workers.length), 1);
       if (!worker) return;
       await worker.kill();
-      killed.set(`${worker.pid}`, nowMs());
+      killed.add(worker.pid);
       workers.push(await hire());
     },
     async stop() {
+      workers.push(await spare);
       await Promise.all(workers.map((worker) => worker.kill()));
     },
   };

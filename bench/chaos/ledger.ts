@@ -1,11 +1,13 @@
-/** What happened in the world: effects and deliveries, counted by somebody who knows nothing of continuations. */
+/** What happened in the world: effects, and deliveries begun and done, counted by somebody who knows nothing of continuations. */
 import { createServer, type IncomingMessage } from 'node:http';
 import { LOOPBACK } from '../../src/dev/tcp-port.ts';
 import { nowMs } from './clock.ts';
 
 export interface Entry {
-  readonly kind: 'effect' | 'delivery';
+  readonly kind: 'effect' | 'delivering' | 'delivery';
   readonly turnId: string;
+  /** The process that did it. */
+  readonly worker: string;
   /** The answer that the effect was about. */
   readonly text: string;
 }

@@ -2,12 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContinuationClient, ContinuationRecord } from '../../src/index.ts';
 import { type Plan, type Played, untilAnswered } from './asks.ts';
-import { runClients } from './children.ts';
+import type { Program } from './children.ts';
+import type { ClientSettings } from './clients.ts';
 import { nowMs } from './clock.ts';
-import { type Fault, startCrew, startFaults } from './faults.ts';
+import { type Crew, type Fault, startFaults } from './faults.ts';
 import { randomOf } from './random.ts';
 import type { Servers } from './servers.ts';
-import { type Counts, judge, type Outcome } from './verdict.ts';
+import { type Counts, judge, type Outcome, type Problem } from './verdict.ts';
 
 /** What a pass does besides answering everything twice at once. */
 interface Trouble {
@@ -36,7 +37,7 @@ export interface PassReport extends Counts {
   readonly seconds: number;
   /** How often each fault struck. */
   readonly faults: Partial<Record<Fault, number>>;
-  readonly problems: readonly string[];
+  readonly problems: readonly Problem[];
 }
 export interface PassOptions {
   readonly turns: number;
@@ -44,45 +45,48 @@ export interface PassOptions {
   readonly seed: string;
   readonly taskQueue: string;
 }
+/** What passes of a run share. */
+export interface Bed {
+  readonly servers: Servers;
+  readonly crew: Crew;
+  /** The computers that clients run on: each has a clock of its own. */
+  readonly machines: readonly Program<ClientSettings, readonly Played[]>[];
+  readonly client: ContinuationClient;
+}
 
-const WORKERS = 2;
+/** Short, so that killed workers are soon missed, and longer than a busy machine is silent. */
+export const HEARTBEAT_TIMEOUT_MS = 5_000;
 const MINUTE = 60_000;
 const ENDS_WITHIN_MS = 2 * MINUTE;
+const PLAYED_WITHIN_MS = 60 * MINUTE;
+/** By turns, of the machines. */
+const CLOCKS_OFF_MS = [-7 * MINUTE, 7 * MINUTE] as const;
 
-export async function runPass(
-  pass: PassName,
-  { turns, clients, seed, taskQueue }: PassOptions,
-  servers: Servers,
-  client: ContinuationClient,
-): Promise<PassReport> {
+export async function runPass(pass: PassName, options: PassOptions, bed: Bed): Promise<PassReport> {
+  const { turns, clients, seed, taskQueue } = options;
+  const { servers, crew, machines, client } = bed;
   const trouble: Trouble = PASSES[pass];
-  const { address, databaseUrl, proxiedUrl, bundlePath, ledger } = servers;
   const started = nowMs();
   const own = `${seed}/${pass}`;
-  const crew = await startCrew(
-    WORKERS,
-    { address, databaseUrl: proxiedUrl, ledgerUrl: ledger.url, taskQueue, bundlePath },
-    own,
-  );
   const faults = startFaults(trouble.faults ?? [], servers, crew, own);
   const plans = plansOf(pass, turns, own);
-  const halves = [plans.filter(({ index }) => index % 2 === 0), plans.filter(({ index }) => index % 2 === 1)];
   const played = await Promise.all(
-    halves.map((half, machine) =>
-      runClients({
-        address,
-        databaseUrl,
+    machines.map((machine, number) => {
+      const settings = {
+        address: servers.address,
+        databaseUrl: servers.databaseUrl,
         taskQueue,
-        clients: clients / 2,
-        plans: half,
-        clockOffMs: trouble.clocksOff ? (machine === 0 ? -7 * MINUTE : 7 * MINUTE) : 0,
-      }),
-    ),
+        heartbeatTimeoutMs: HEARTBEAT_TIMEOUT_MS,
+        clients: clients / machines.length,
+        plans: plans.filter(({ index }) => index % machines.length === number),
+        clockOffMs: (trouble.clocksOff && CLOCKS_OFF_MS[number % CLOCKS_OFF_MS.length]) || 0,
+      };
+      return machine.ask(settings, PLAYED_WITHIN_MS);
+    }),
   );
   const struck = await faults.stop();
   const outcomes = await Promise.all(played.flat().map((one) => outcomeOf(client, one, servers)));
-  const { counts, problems } = judge(outcomes, ledger, crew.killed);
-  await crew.stop();
+  const { counts, problems } = judge(outcomes, servers.ledger, crew.killed);
   const seconds = Math.round((nowMs() - started) / 100) / 10;
   return { pass, turns, ...counts, seconds, faults: struck, problems };
 }

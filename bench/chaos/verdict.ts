@@ -28,16 +28,23 @@ export interface Outcome {
   readonly unknown: readonly { readonly turnId: string; readonly worker?: string | undefined }[];
 }
 
-export function judge(outcomes: readonly Outcome[], ledger: Ledger, killed: ReadonlyMap<string, number>) {
-  const problems: string[] = [];
+/** Something that must not be, and the continuation that shows it. */
+export interface Problem {
+  readonly id: string;
+  readonly what: string;
+}
+
+export function judge(outcomes: readonly Outcome[], ledger: Ledger, killed: ReadonlySet<string>) {
+  const problems: Problem[] = [];
   const counts = { lost: 0, doubled: 0, wronglyTold: 0, unknown: 0, unjustifiedUnknown: 0 };
   const recoveries: number[] = [];
-  const count = (what: keyof typeof counts, why: string) => {
-    counts[what] += 1;
-    if (what !== 'unknown') problems.push(`${what}: ${why}`);
-  };
   for (const outcome of outcomes) {
-    if (!outcome.ended) count('lost', `${outcome.record.id} is still ${outcome.record.status}`);
+    const { id } = outcome.record;
+    const count: Count = (what, why) => {
+      counts[what] += 1;
+      if (what !== 'unknown') problems.push({ id, what: `${what}: ${why}` });
+    };
+    judgeEnd(outcome, count);
     for (const { turnId, worker } of outcome.unknown) {
       count('unknown', turnId);
       if (!worker || !killed.has(worker)) count('unjustifiedUnknown', `${turnId}, run by ${worker}`);
@@ -49,6 +56,14 @@ export function judge(outcomes: readonly Outcome[], ledger: Ledger, killed: Read
 }
 
 type Count = (what: 'lost' | 'doubled' | 'wronglyTold' | 'unknown' | 'unjustifiedUnknown', why: string) => void;
+
+/** Everything is answered, so everything completes; but one that an operator had to decide may ask nobody once more. */
+function judgeEnd({ record, ended, unknown }: Outcome, count: Count): void {
+  const { id, status, terminalReason } = record;
+  if (!ended) count('lost', `${id} is still ${status}`);
+  else if (status !== 'completed' && !(status === 'cancelled' && unknown.length > 0))
+    count('lost', `${id} is ${status}: ${terminalReason}`);
+}
 
 function judgeAsk(
   ask: Ask,
@@ -84,7 +99,7 @@ function judgeAsk(
 
 function judgeDelivery(
   { record }: Outcome,
-  { ledger, killed, count }: { ledger: Ledger; killed: ReadonlyMap<string, number>; count: Count },
+  { ledger, killed, count }: { ledger: Ledger; killed: ReadonlySet<string>; count: Count },
 ): void {
   const turnId = record.lineage.at(-1) ?? '';
   const deliveries = ledger.of('delivery', turnId).length;
@@ -97,7 +112,9 @@ function judgeDelivery(
     if (deliveries === 0) count('lost', `delivery of ${turnId}`);
   } else if (record.delivery.uncertain) {
     count('unknown', `delivery of ${turnId}`);
-    if (killed.size === 0) count('unjustifiedUnknown', `delivery of ${turnId}`);
+    const begun = ledger.of('delivering', turnId);
+    const explained = begun.length > 0 ? begun.every(({ worker }) => killed.has(worker)) : killed.size > 0;
+    if (!explained) count('unjustifiedUnknown', `delivery of ${turnId}`);
   } else count('wronglyTold', `${turnId} was told as ${record.delivery.status}: ${record.delivery.error}`);
 }
 
