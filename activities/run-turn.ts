@@ -108,10 +108,7 @@ async function turnOf({ store }: ActivityDeps, begun: Fresh): Promise<Omit<Resum
   const { record, attempt } = begun;
   const state = stateOf(begun.state);
   const trigger = triggerOf(record, begun.input);
-  const calls = await decidedCalls(record, trigger, async (ref) => {
-    const content = await persistently(() => store.content(record.scope, ref));
-    return content ? Buffer.from(content.bytes).toString('utf8') : undefined;
-  });
+  const calls = await decidedCalls(record, trigger, (ref) => persistently(() => store.content(record.scope, ref)));
   return {
     continuation: { ...record, continuation: { ...record.continuation, state } },
     trigger,

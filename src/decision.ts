@@ -1,4 +1,5 @@
 /** What was decided about the calls of a pause, as the harness gets it: what was seen is what runs. */
+import type { Content } from './content.ts';
 import { digestText } from './digest.ts';
 import { ContinuationError } from './errors.ts';
 import type { Json } from './json.ts';
@@ -33,19 +34,19 @@ export function verifyDecision(call: DecidedCall, about: { name: string; argumen
 }
 
 /**
- * The calls of the last accepted answer's pause with what `trigger`, that answer, decides about them, in the model's order; `textOf` reads arguments that are kept
- * outside the record. Throws `record_malformed` when what is stored is not what was decided on.
+ * The calls of the last accepted answer's pause with what `trigger`, that answer, decides about them, in the model's order; `contentAt` finds
+ * arguments that are kept outside the record. Throws `record_malformed` when what is stored is not what was decided on.
  */
 export async function decidedCalls(
   record: ContinuationRecord,
   trigger: ResumeTrigger,
-  textOf: (ref: ContentRef) => Promise<string | undefined>,
+  contentAt: (ref: ContentRef) => Promise<Content | null>,
 ): Promise<DecidedCall[]> {
   const verdicts = record.answers.at(-1)?.calls;
   if (verdicts && trigger.type !== 'no_answer') checkVerdicts(record, verdicts, trigger);
   return Promise.all(
     record.suspension.pending.map(async (call) => {
-      const text = typeof call.arguments === 'string' ? call.arguments : await textOf(call.arguments);
+      const text = typeof call.arguments === 'string' ? call.arguments : textIn(await contentAt(call.arguments));
       if (text === undefined || digestText(text) !== call.argumentsDigest)
         throw malformed(record, `the arguments of call ${call.id}`);
       const { edited, ...became } = becameOf(call, trigger);
@@ -61,6 +62,10 @@ export async function decidedCalls(
       };
     }),
   );
+}
+
+function textIn(content: Content | null): string | undefined {
+  return content ? Buffer.from(content.bytes).toString('utf8') : undefined;
 }
 
 /** The whole answer says what its summary says, by which it was accepted. */

@@ -41,9 +41,6 @@ export async function take(deps: ReceivingDeps, input: ResumeContinuationInput):
   const content = (ref: ContentRef) => deps.store.content(record.scope, ref);
   const state = await content(record.suspension.state);
   if (!state) throw new ContinuationError('record_malformed', `the state of ${record.id} is missing`);
-  const calls = await decidedCalls(record, trigger, async (ref) => {
-    const found = await content(ref);
-    return found ? Buffer.from(found.bytes).toString('utf8') : undefined;
-  });
+  const calls = await decidedCalls(record, trigger, content);
   return { ok: true, outcome: 'taken', answer, record, state: stateOf(state), calls };
 }

@@ -1,11 +1,11 @@
 /** `approve`, `deny`: what a person decides about one call or several; `reconcile`: what an operator knows of an unknown outcome. */
-import { readFile } from 'node:fs/promises';
 import type { ArgsDef } from 'citty';
 import { notFound } from '../caller.ts';
 import { digestBytes } from '../digest.ts';
 import type { PendingCall, ReconcileContinuationInput, ResumeContinuationInput } from '../schema.ts';
 import { answer, answerArgs, ID, NONE } from './answer-commands.ts';
 import { type CliCommand, defineCliCommand, UsageError } from './command.ts';
+import { readNamedFile } from './file.ts';
 import { EXIT, printJson, reportRefusal } from './outcome.ts';
 
 type Approval = Extract<ResumeContinuationInput['trigger'], { type: 'approval_resolution' }>;
@@ -127,7 +127,7 @@ const reconcile = defineCliCommand('reconcile', {
       turnId,
       attempt,
       action,
-      proof: { ref: args.ref ?? args.proof, digest: digestBytes(await readProof(args.proof)) },
+      proof: { ref: args.ref ?? args.proof, digest: digestBytes(await readNamedFile(args.proof)) },
       observedAt: args.observed ?? io.now().toISOString(),
       ...(args.issuer !== undefined && { issuer: args.issuer }),
       ...(args.result !== undefined && { result: parseResult(args.result) }),
@@ -141,14 +141,6 @@ const reconcile = defineCliCommand('reconcile', {
     return EXIT.done;
   },
 });
-
-async function readProof(file: string): Promise<Uint8Array> {
-  try {
-    return await readFile(file);
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as NodeJS.ErrnoException).code}.`);
-  }
-}
 
 function parseResult(text: string): NonNullable<ReconcileContinuationInput['result']> {
   try {

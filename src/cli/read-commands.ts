@@ -1,11 +1,11 @@
 /** `list`, `get`, `watch`, `receipts`: they need the database only. */
-import { readFile } from 'node:fs/promises';
 import type { ArgsDef } from 'citty';
 import { notFound } from '../caller.ts';
 import type { ListQuery, Page } from '../ports.ts';
 import { WaitType } from '../schema.ts';
 import { exportReceipts, verifyReceipts } from '../verify.ts';
 import { type CliCommand, defineCliCommand, defineOfflineCommand, type Session, UsageError } from './command.ts';
+import { readNamedFile } from './file.ts';
 import { EXIT, printJson, reportRefusal } from './outcome.ts';
 import { changeLine, listView, receiptsView, recordView } from './view.ts';
 
@@ -118,20 +118,15 @@ const verify = defineOfflineCommand('verify', {
   },
   examples: ['verify receipts.jsonl', 'receipts cont_01J… --json | continuations verify --head 9f2c…'],
   async run({ file, head, json }, io) {
-    const result = verifyReceipts(file ? await readText(file) : await io.input(), head ? { head } : {});
+    const result = verifyReceipts(
+      file ? (await readNamedFile(file)).toString('utf8') : await io.input(),
+      head ? { head } : {},
+    );
     if (json) return printJson(result, io, result.ok);
     if (result.ok) io.out(`${result.receipts} receipts of ${result.continuationId} are whole. Head: ${result.head}`);
     else io.error(`${result.fault}: ${result.message}.`);
     return result.ok ? EXIT.done : EXIT.refused;
   },
 });
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as NodeJS.ErrnoException).code}.`);
-  }
-}
 
 export const readCommands: readonly CliCommand[] = [list, get, watch, receipts, verify];
