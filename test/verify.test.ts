@@ -1,39 +1,24 @@
 /** Receipts checked offline: whatever was done to an export is found and named. */
 
-import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Receipt } from '../src/index.ts';
 import { exportReceipts, verifyReceipts } from '../src/index.ts';
+import { CHAIN_ID as ID, receiptChain } from './support/receipt-chain.ts';
 
-const ID = 'cont_01KBCDEFGHJKMNPQRSTVWXYZ01';
-const sha = (text: string) => createHash('sha256').update(text).digest('hex');
-
-/** Linked as the database links them (a store test holds that it does). */
-function chain(length: number, id = ID): Receipt[] {
-  let previous = '';
-  return Array.from({ length }, (_, index) => {
-    const sequence = index + 1;
-    const kind = index === 0 ? 'created' : 'admitted';
-    const at = `2026-12-01T12:00:0${index % 10}.000Z`;
-    const body = JSON.stringify({ at, continuationId: id, kind, n: index });
-    previous = sha(`${previous}\n${sequence}\n${sha(body)}`);
-    return { continuationId: id, sequence, kind, cause: `${kind}:${index}`, at, body, digest: previous };
-  });
-}
 const headOf = (receipts: Receipt[]) => receipts.at(-1)?.digest ?? '';
 const check = (receipts: Receipt[], expected = {}) => verifyReceipts(exportReceipts(receipts), expected);
 
 describe('an export', () => {
   test('that is whole verifies, and says what it ends with', () => {
-    const receipts = chain(5);
+    const receipts = receiptChain(5);
     const result = { ok: true, continuationId: ID, receipts: 5, head: headOf(receipts) };
     expect(check(receipts)).toEqual(result);
     expect(check(receipts, { head: headOf(receipts), continuationId: ID })).toEqual(result);
   });
 
   test('names what was done to it', () => {
-    const receipts = chain(5);
+    const receipts = receiptChain(5);
     const [a, b, c, d, e] = receipts as [Receipt, Receipt, Receipt, Receipt, Receipt];
     const edited = { ...c, body: c.body.replace('"n":2', '"n":3') };
     const head = headOf(receipts);
@@ -45,12 +30,17 @@ describe('an export', () => {
       ['first missing', [b, c, d, e], {}, { fault: 'missing', sequence: 1 }],
       ['reordered', [a, c, b, d, e], {}, { fault: 'reordered', sequence: 3 }],
       ['twice', [a, b, b, c, d, e], {}, { fault: 'reordered', sequence: 2 }],
-      ['foreign', [a, b, chain(3, ID.replace('01', '09'))[2] as Receipt, d, e], {}, { fault: 'foreign', sequence: 3 }],
+      [
+        'foreign',
+        [a, b, receiptChain(3, ID.replace('01', '09'))[2] as Receipt, d, e],
+        {},
+        { fault: 'foreign', sequence: 3 },
+      ],
       ['another one altogether', receipts, { continuationId: 'cont_other' }, { fault: 'foreign', sequence: 1 }],
       ['cut off', [a, b, c], { head }, { fault: 'cut_off', sequence: 3 }],
       [
         'rewritten as a whole',
-        chain(5, ID)
+        receiptChain(5, ID)
           .map((one) => ({ ...one }))
           .slice(0, 4),
         { head },
@@ -64,7 +54,7 @@ describe('an export', () => {
   });
 
   test('with any one character changed, any line lost, doubled or moved does not verify against its head', () => {
-    const receipts = chain(4);
+    const receipts = receiptChain(4);
     const text = exportReceipts(receipts);
     const head = headOf(receipts);
     const character = fc.tuple(fc.nat(text.length - 2), fc.string({ minLength: 1, maxLength: 1 }));

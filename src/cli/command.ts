@@ -1,5 +1,6 @@
 /** How a command is described and run: arguments as data, a client for the length of one command. */
-import { type ArgsDef, defineCommand, type ParsedArgs, parseArgs, renderUsage, runCommand } from 'citty';
+import { parseArgs as readWords } from 'node:util';
+import { type ArgsDef, defineCommand, type ParsedArgs, renderUsage, runCommand } from 'citty';
 import type { Keys } from '../access-ports.ts';
 import { openApp } from '../app.ts';
 import type { ContinuationClient } from '../client.ts';
@@ -109,29 +110,27 @@ function describeCommand(
   };
 }
 
-/** The parser takes anything: a mistyped `--suspension` must not become an answer without one. */
+/** citty takes anything: a mistyped `--suspension` must not become an answer without one. */
 function rejectUnknown(rawArgs: readonly string[], args: ArgsDef): void {
-  const parsed = parseArgs([...rawArgs], optional(args));
-  const known = new Set(Object.keys(args).flatMap((name) => [name, camelCase(name)]));
-  for (const [name, value] of Object.entries<unknown>(parsed)) {
-    if (name === '_') continue;
-    if (!known.has(name)) throw new UsageError(`There is no option ${name.length === 1 ? '-' : '--'}${name}.`);
-    if (value === '' && rawArgs.includes(`--${name}`) && args[name]?.type !== 'positional' && !hasEmpty(rawArgs, name))
-      throw new UsageError(`Option --${name} needs a value.`);
+  const named = Object.entries(args).filter(([, { type }]) => type !== 'positional');
+  const types = named.flatMap(([name, { type }]) =>
+    [name, camelCase(name)].map((one) => [one, { type: type === 'boolean' ? type : 'string' }] as const),
+  );
+  const known = new Map<string, { type: 'boolean' | 'string' }>(types);
+  const options = Object.fromEntries(known);
+  const { tokens } = readWords({ args: [...rawArgs], options, strict: false, allowPositionals: true, tokens: true });
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue;
+    const isNegated = known.get(token.name.replace(/^no-/, ''))?.type === 'boolean';
+    const option = known.get(token.name);
+    if (!option && !isNegated) throw new UsageError(`There is no option ${token.rawName}.`);
+    if (option?.type === 'string' && token.value === undefined)
+      throw new UsageError(`Option ${token.rawName} needs a value.`);
   }
-  const places = Object.values(args).filter(({ type }) => type === 'positional').length;
-  const extra = parsed._[places];
-  if (extra !== undefined)
-    throw new UsageError(`Unexpected argument ${JSON.stringify(extra)}: quote text with spaces.`);
-}
-
-/** The value of an option is really the empty text. */
-function hasEmpty(rawArgs: readonly string[], name: string): boolean {
-  return rawArgs[rawArgs.indexOf(`--${name}`) + 1] === '';
-}
-
-function optional(args: ArgsDef): ArgsDef {
-  return Object.fromEntries(Object.entries(args).map(([name, def]) => [name, { ...def, required: false }]));
+  const places = Object.keys(args).length - named.length;
+  const extra = tokens.filter(({ kind }) => kind === 'positional')[places];
+  if (extra?.kind === 'positional')
+    throw new UsageError(`Unexpected argument ${JSON.stringify(extra.value)}: quote text with spaces.`);
 }
 
 function camelCase(name: string): string {
