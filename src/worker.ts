@@ -47,10 +47,11 @@ export interface ContinuationWorkerOptions {
   readonly maintenance?: Partial<MaintenanceSettings> | false;
   /** A bundle made earlier by `bundleWorkflows`; default: made now, which takes a second or two. */
   readonly workflowBundle?: WorkflowBundleOption;
-  /** As the client's: used when maintenance starts a workflow from its row. */
+  /** As the client's, like the next three: used when maintenance starts a workflow from its row. */
   readonly searchAttributes?: boolean;
   readonly announce?: boolean;
   readonly directMessages?: boolean;
+  /** It also paces the heartbeats of this worker: four in that time. */
   readonly heartbeatTimeoutMs?: number;
   /** Anything else of Temporal's worker options. */
   readonly worker?: Partial<WorkerOptions>;
@@ -104,6 +105,8 @@ export async function createWorker(options: ContinuationWorkerOptions): Promise<
     // A dead worker must not cost the next answer ten seconds, and an evicted continuation costs little.
     stickyQueueScheduleToStartTimeout: '1s',
     maxCachedWorkflows: 300,
+    // By itself the SDK holds heartbeats back for 0.8 of the timeout: a worker that is merely busy would be taken for a lost one.
+    maxHeartbeatThrottleInterval: (options.heartbeatTimeoutMs ?? DEFAULT_HEARTBEAT_TIMEOUT_MS) / 4,
     shutdownGraceTime: '10s',
     shutdownForceTime: '30s',
     ...options.worker,
