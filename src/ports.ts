@@ -4,6 +4,7 @@ import type { Events, Keys, Metrics, Outbox, Requests } from './access-ports.ts'
 import type { Content } from './content.ts';
 import type { DecidedCall } from './decision.ts';
 import type { Json } from './json.ts';
+import type { ShownStatus } from './record.ts';
 import type {
   ContentRef,
   ContinuationRecord,
@@ -204,9 +205,6 @@ export interface Created extends Stored {
   readonly superseded: readonly string[];
 }
 
-/** The status of a changed row; an unknown outcome is told apart from a turn that runs. */
-export type ShownStatus = ContinuationRecord['status'] | 'uncertain';
-
 /** Rows of continuations. Reads take the caller's scope; what looks across says so (C16). */
 export interface Records {
   /** One transaction: row, contents, receipt, supersede marks. A known idempotency key returns what is there. */
@@ -222,10 +220,10 @@ export interface Records {
   /** Notes that a session was active at `at`; keeps the latest. */
   sessionActive(scope: string, sessionId: string, at: string): Promise<void>;
   /**
-   * Calls back with the id of every continuation whose row changed, until closed; `missed` when changes may have gone unheard
+   * Calls back with the id of every continuation whose row changed, and the status it then has where that is known, until closed; `missed` when changes may have gone unheard
    * (listening began, or began again). Best effort: poll as well.
    */
-  onChange(heard: (id: string, status: ShownStatus) => void, missed?: () => void): { close(): void };
+  onChange(heard: (id: string, status?: ShownStatus) => void, missed?: () => void): { close(): void };
 }
 
 export interface Contents {

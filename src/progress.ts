@@ -1,8 +1,8 @@
 /** Waiting until a continuation has got somewhere: told by the database, checked by a slow poll. */
 
 import { ContinuationError } from './errors.ts';
-import type { ShownStatus, Store, Stored } from './ports.ts';
-import { isTerminal } from './record.ts';
+import type { Store, Stored } from './ports.ts';
+import { isTerminal, type ShownStatus } from './record.ts';
 import type { Answer, ContinuationRecord } from './schema.ts';
 
 /** Poolers can swallow notifications, so the row is also read this often. */
@@ -56,7 +56,7 @@ export function listen(store: Store, id: string | undefined, heedless: (status: 
     wake?.();
   };
   const subscription = store.onChange((other, status) => {
-    if ((id === undefined || other === id) && !heedless(status)) look();
+    if ((id === undefined || other === id) && !(status && heedless(status))) look();
   }, look);
   return {
     next() {

@@ -31,6 +31,13 @@ export function deadline(bounds: Bounds, waitFor: WaitCondition, at: string): Pi
   return { expiresAt: later(from, bounds.ttl?.[waitFor.type] ?? DEFAULT_TTL[waitFor.type]) };
 }
 
+/** A status as it is shown: an unknown outcome is told apart from a turn that runs. */
+export type ShownStatus = ContinuationRecord['status'] | 'uncertain';
+
+export function shownStatus(record: ContinuationRecord): ShownStatus {
+  return record.status === 'resuming' && record.resume.uncertain ? 'uncertain' : record.status;
+}
+
 type WithoutRevision<R> = Partial<Omit<R, 'revision' | 'updatedAt'>>;
 
 export function changed<R extends ContinuationRecord>(

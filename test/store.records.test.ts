@@ -505,9 +505,10 @@ describe('onChange', () => {
     const listening = db().onChange((id) => heard.push(id));
     const second = db().onChange((id) => other.push(id));
     // Listening begins a moment later.
-    const hears = async () => heard.includes((await paused(db())).id);
+    const hears = async () => (await paused(db())) && heard.length > 0;
     await expect.poll(hears, { timeout: 5000 }).toBe(true);
     const record = await paused(db(), { sessionId: 'heard' });
+    await expect.poll(() => heard.filter((id) => id === record.id).length).toBe(1);
     const next = await happened(db(), record, { type: 'extended', expiresAt: later(5 * HOUR), at: later(MINUTE) });
     await expect.poll(() => heard.filter((id) => id === record.id).length).toBe(2);
     await db().write(next, []);
@@ -525,7 +526,7 @@ describe('onChange', () => {
   test('tells the status, an unknown outcome apart, over one connection that ends with the store', async () => {
     const own = await createTestDatabase();
     const heard: string[] = [];
-    const listening = own.store.onChange((_, status) => heard.push(status));
+    const listening = own.store.onChange((_, status) => heard.push(status ?? ''));
     const another = own.store.onChange(() => {});
     await expect.poll(async () => (await paused(own.store)) && heard.length > 0).toBe(true);
     expect(heard[0]).toBe('pending');

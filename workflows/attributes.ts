@@ -1,16 +1,12 @@
 /** Search attributes that tell continuations apart in the UI; never text of users. */
 import { defineSearchAttributeKey, type SearchAttributePair, SearchAttributeType } from '@temporalio/common';
+import { shownStatus } from '../src/record.ts';
 import type { ContinuationRecord } from '../src/schema.ts';
 
 const statusAttribute = defineSearchAttributeKey('ContinuationStatus', SearchAttributeType.KEYWORD);
 const waitAttribute = defineSearchAttributeKey('ContinuationWait', SearchAttributeType.KEYWORD);
 const sessionAttribute = defineSearchAttributeKey('ContinuationSession', SearchAttributeType.KEYWORD);
 const expiresAtAttribute = defineSearchAttributeKey('ContinuationExpiresAt', SearchAttributeType.DATETIME);
-
-/** Status shown to searches: an unknown outcome is a status of its own there. */
-export function shownStatus(record: ContinuationRecord): string {
-  return record.resume?.uncertain && record.status === 'resuming' ? 'uncertain' : record.status;
-}
 
 /** All attributes of a record, as its workflow is started. */
 export function attributesOf(record: ContinuationRecord): SearchAttributePair[] {

@@ -3,10 +3,10 @@ import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow'
 import type { Committed } from '../activities/contract.ts';
 import { step } from '../src/continuation.ts';
 import type { ContinuationEvent, Step } from '../src/events.ts';
-import { isTerminal } from '../src/record.ts';
+import { isTerminal, shownStatus } from '../src/record.ts';
 import type { ContinuationRecord } from '../src/schema.ts';
 import { currentDetails } from '../src/summary.ts';
-import { attributesOf, shownStatus } from './attributes.ts';
+import { attributesOf } from './attributes.ts';
 import type { ContinuationStart, ReconcileRequest, RefusedSignal, StopRequest } from './messages.ts';
 
 const MAX_REFUSED_SIGNALS = 20;

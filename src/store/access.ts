@@ -69,19 +69,16 @@ function shown(row: Selectable<ApiKeyTable>): ApiKey {
   };
 }
 
-export function createRequests({ run }: Connection): Requests {
+export function createRequests({ run, call }: Connection): Requests {
   return {
-    claimRequest: ({ owner, key, digest }, { leaseMs, keepMs }) =>
-      run(async (db, attempt) => {
-        const { rows } = await sql<{ found: ClaimedRequest['found']; answer: RequestAnswer | null }>`
-          select * from continuations.claim_request(${owner}, ${key}, ${digest}, ${leaseMs}::bigint, ${keepMs}::bigint)`.execute(
-          db,
-        );
-        const { found = 'running', answer } = rows[0] ?? {};
-        if (found === 'answered' && answer) return { found, answer };
-        // An earlier attempt whose acknowledgement got lost is ours.
-        return { found: found === 'running' && attempt > 1 ? 'fresh' : found } as ClaimedRequest;
-      }),
+    async claimRequest({ owner, key, digest }, { leaseMs, keepMs }) {
+      type Row = { found: ClaimedRequest['found']; answer: RequestAnswer | null };
+      const { row, attempt } = await call<Row>('claim_request', [owner, key, digest, leaseMs, keepMs]);
+      const { found = 'running', answer } = row ?? {};
+      if (found === 'answered' && answer) return { found, answer };
+      // An earlier attempt whose acknowledgement got lost is ours.
+      return { found: found === 'running' && attempt > 1 ? 'fresh' : found } as ClaimedRequest;
+    },
     answerRequest: ({ owner, key, digest }, answer) =>
       run(async (db) => {
         const { table, mine } = { table: sql`continuations.requests`, mine: sql`owner = ${owner} and key = ${key}` };

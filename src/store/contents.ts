@@ -1,18 +1,14 @@
 /** Bytes, stored once under scope and digest. */
-import { sql } from 'kysely';
 import type { Contents } from '../ports.ts';
 import { arrays } from './parameters.ts';
 import type { Connection } from './retry.ts';
 
-export function createContents({ run }: Connection): Contents {
+export function createContents({ run, call }: Connection): Contents {
   return {
-    putContents: (scope, id, contents) =>
-      run(async (db) => {
-        const { digests, bodies } = arrays(contents);
-        await sql`select continuations.put_contents(${scope}, ${id}, ${digests}::text[], ${bodies}::bytea[])`.execute(
-          db,
-        );
-      }),
+    async putContents(scope, id, contents) {
+      const { digests, bodies } = arrays(contents);
+      await call('put_contents', [scope, id, digests, bodies]);
+    },
     content: (scope, ref) =>
       run(async (db) => {
         const row = await db

@@ -1,18 +1,19 @@
 /** How a follow-up is delivered; the decisions are made in `sql/deliveries.ts`, under the lock of the continuation's row. */
-import { sql } from 'kysely';
 import { ContinuationError } from '../errors.ts';
 import type { BeginDelivery, DeliveryBegun, EndDelivery, Stored, Turns } from '../ports.ts';
+import { shownStatus } from '../record.ts';
 import type { HarnessResult, ResumingRecord } from '../schema.ts';
+import type { Notifier } from './notify.ts';
 import { json } from './parameters.ts';
 import { type StoredRow, toStored } from './records.ts';
 import type { Connection } from './retry.ts';
 
 export type Deliveries = Pick<Turns, 'beginDelivery' | 'endDelivery'>;
 
-export function createDeliveries(connection: Connection): Deliveries {
+export function createDeliveries(connection: Connection, notifier: Notifier): Deliveries {
   return {
-    beginDelivery: (input) => beginDelivery(connection, input),
-    endDelivery: (input) => endDelivery(connection, input),
+    beginDelivery: (input) => beginDelivery(connection, notifier, input),
+    endDelivery: (input) => endDelivery(connection, notifier, input),
   };
 }
 
@@ -23,18 +24,16 @@ interface BegunRow extends StoredRow {
   attempt: number;
 }
 
-async function beginDelivery({ run }: Connection, input: BeginDelivery): Promise<DeliveryBegun> {
+async function beginDelivery({ call }: Connection, notifier: Notifier, input: BeginDelivery): Promise<DeliveryBegun> {
   const { deliveryId, continuationId, token, at, idempotent } = input;
-  const row = await run(async (db) => {
-    const { rows } = await sql<BegunRow>`
-      select * from continuations.begin_delivery(${deliveryId}, ${continuationId}, ${token}, ${at}, ${idempotent})`.execute(
-      db,
-    );
-    return rows[0];
-  });
+  const { row } = await call<BegunRow>('begin_delivery', [deliveryId, continuationId, token, at, idempotent]);
   if (!row?.record) return { found: 'gone' };
   const { found, receipts_head: receiptsHead } = row;
-  if (found === 'finished') return { found, record: row.record, receiptsHead };
+  if (found === 'finished') {
+    // Whoever finished it may not have come to tell.
+    notifier.changed(continuationId, shownStatus(row.record));
+    return { found, record: row.record, receiptsHead };
+  }
   const record = row.record as ResumingRecord;
   if (found === 'lost') return { found, record };
   if (found !== 'fresh') return { found: 'suppressed', status: found, record };
@@ -42,12 +41,10 @@ async function beginDelivery({ run }: Connection, input: BeginDelivery): Promise
   return { found, record, result: row.result, spentMs: row.spent_ms, attempt: row.attempt };
 }
 
-async function endDelivery({ run }: Connection, input: EndDelivery): Promise<Stored | null> {
+async function endDelivery({ call }: Connection, notifier: Notifier, input: EndDelivery): Promise<Stored | null> {
   const { deliveryId, continuationId, token, record, spentMs, receipt } = input;
-  return await run(async (db) => {
-    const { rows } = await sql<StoredRow>`
-      select * from continuations.end_delivery(${deliveryId}, ${continuationId}, ${token}, ${json(record)}::jsonb,
-        ${Math.round(spentMs)}::bigint, ${json(receipt)}::jsonb)`.execute(db);
-    return toStored(rows[0]);
-  });
+  const end = [deliveryId, continuationId, token, json(record), Math.round(spentMs), json(receipt)];
+  const { row } = await call<StoredRow>('end_delivery', end);
+  if (row?.record) notifier.changed(continuationId, shownStatus(row.record));
+  return toStored(row);
 }

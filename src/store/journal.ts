@@ -12,19 +12,16 @@ interface JournalRow {
   started: { key: string; attempt: number }[] | null;
 }
 
-export function createJournals({ run }: Connection): Journals {
+export function createJournals({ run, call }: Connection): Journals {
   return {
-    writeJournal: ({ turnId, fence, events, checkpoint, effect }) =>
-      run(async (db) => {
-        const numbers = events.map(({ sequence }) => sequence);
-        const bodies = events.map(({ body }) => body);
-        const { rows } = await sql<{ written: boolean }>`
-          select continuations.write_journal(${turnId}, ${fence}, ${numbers}::bigint[], ${bodies}::text[], ${checkpoint ?? null},
-            ${effect?.key ?? null}, ${effect?.state ?? null}, ${effect?.value ?? null}, ${effect?.token ?? ''}) as written`.execute(
-          db,
-        );
-        return rows[0]?.written === true;
-      }),
+    async writeJournal({ turnId, fence, events, checkpoint, effect }) {
+      const numbers = events.map(({ sequence }) => sequence);
+      const bodies = events.map(({ body }) => body);
+      const { key, state, value, token = '' } = effect ?? {};
+      const entry = [turnId, fence, numbers, bodies, checkpoint, key, state, value, token];
+      const { row } = await call<{ write_journal: boolean }>('write_journal', entry);
+      return row?.write_journal === true;
+    },
     readJournal: (turnId) =>
       run(async (db) => {
         const { rows } = await sql<JournalRow>`
@@ -35,13 +32,12 @@ export function createJournals({ run }: Connection): Journals {
               where turn_id = ${turnId} and state = 'started') as started`.execute(db);
         return journalOf(rows[0]);
       }),
-    beginEffect: ({ turnId, fence, key, token, againUpTo }) =>
-      run(async (db) => {
-        const { rows } = await sql<BegunEffect & { value: string | null }>`
-          select * from continuations.begin_effect(${turnId}, ${fence}, ${key}, ${token}, ${againUpTo})`.execute(db);
-        const { found = 'stale', value } = rows[0] ?? {};
-        return { found, ...(typeof value === 'string' && { value }) };
-      }),
+    async beginEffect({ turnId, fence, key, token, againUpTo }) {
+      const args = [turnId, fence, key, token, againUpTo];
+      const { row } = await call<BegunEffect & { value: string | null }>('begin_effect', args);
+      const { found = 'stale', value } = row ?? {};
+      return { found, ...(typeof value === 'string' && { value }) };
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 /** One connection that listens for changed rows, shared by all listeners of a store. */
 import pg from 'pg';
-import type { Records, ShownStatus } from '../ports.ts';
+import type { Records } from '../ports.ts';
+import type { ShownStatus } from '../record.ts';
 import { connectionConfig, type DatabaseOptions } from './open.ts';
 
 const CHANNEL = 'continuations';
@@ -78,7 +79,7 @@ function listen(options: DatabaseOptions, { heard, missed }: Listener): Ear {
     next.on('end', () => lost(next));
     next.on('notification', ({ payload = '' }) => {
       const [id = '', status = ''] = payload.split(' ');
-      heard(id, status as ShownStatus);
+      heard(id, (status || undefined) as ShownStatus | undefined);
     });
     next
       .connect()

@@ -15,12 +15,16 @@ export interface DatabaseOptions {
   readonly connectTimeoutMs?: number | undefined;
 }
 
-/** Opens a pool; connects with the first query. */
+/** Queries over a pool that connects with the first of them. */
 export function openDatabase(options: DatabaseOptions): Kysely<Database> {
-  return new Kysely<Database>({ dialect: new PostgresDialect({ pool: openPool(options) }) });
+  return queriesOver(openPool(options));
 }
 
-function openPool(options: DatabaseOptions): pg.Pool {
+export function queriesOver(pool: pg.Pool): Kysely<Database> {
+  return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+}
+
+export function openPool(options: DatabaseOptions): pg.Pool {
   const pool = new pg.Pool({
     ...connectionConfig(options),
     max: options.poolSize ?? DEFAULT_POOL_SIZE,

@@ -1,13 +1,13 @@
 /** Rows of continuations. */
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Created, NewContinuation, Records, Stored } from '../ports.ts';
+import { shownStatus } from '../record.ts';
 import type { ContinuationRecord } from '../schema.ts';
-import { list, shown } from './list.ts';
+import { list } from './list.ts';
+import type { Notifier } from './notify.ts';
 import { arrays, json } from './parameters.ts';
 import { parseRecord } from './parse.ts';
 import type { Connection } from './retry.ts';
-import { within } from './scope.ts';
-import type { Database } from './tables.ts';
 
 /** A row as functions return it; null members when there is none. */
 export interface StoredRow {
@@ -20,19 +20,22 @@ export function toStored(row: StoredRow | undefined): Stored | null {
   return row?.record ? { record: row.record, receiptsHead: row.receipts_head } : null;
 }
 
-export function createRecords(connection: Connection): Omit<Records, 'onChange'> {
-  const { run } = connection;
+export function createRecords(connection: Connection, notifier: Notifier): Omit<Records, 'onChange'> {
+  const { run, call } = connection;
   return {
-    create: (input) => run((db, attempt) => create(db, input, attempt)),
-    get: (scope, id) => find(connection, id, within('scope', scope)),
-    getAcrossScopes: (id) => find(connection, id, sql<boolean>`true`),
+    create: (input) => create(connection, notifier, input),
+    async get(scope, id) {
+      return readStored(id, (await call<StoredRow>('find_record', [scope, id])).row);
+    },
+    async getAcrossScopes(id) {
+      return readStored(id, (await call<StoredRow>('find_record_across_scopes', [id])).row);
+    },
     list: (query) => list(connection, query),
-    write: (record, receipts) =>
-      run(async (db) => {
-        const { rows } = await sql<StoredRow>`
-          select * from continuations.write_record(${json(record)}::jsonb, ${json(receipts)}::jsonb)`.execute(db);
-        return toStored(rows[0]);
-      }),
+    async write(record, receipts) {
+      const { row } = await call<StoredRow & { written: boolean }>('write_record', [json(record), json(receipts)]);
+      if (row?.record && row.written) notifier.changed(record.id, shownStatus(row.record));
+      return toStored(row);
+    },
     markStarted: (ids) =>
       run(async (db) => {
         await sql`
@@ -40,12 +43,10 @@ export function createRecords(connection: Connection): Omit<Records, 'onChange'>
           db,
         );
       }),
-    delete: (scope, id) =>
-      run(async (db) => {
-        const { rows } = await sql<{ deleted: boolean }>`
-          select continuations.delete_record(${scope}, ${id}) as deleted`.execute(db);
-        return rows[0]?.deleted === true;
-      }),
+    async delete(scope, id) {
+      const { row } = await call<{ delete_record: boolean }>('delete_record', [scope, id]);
+      return row?.delete_record === true;
+    },
     sessionActive: (scope, sessionId, at) =>
       run(async (db) => {
         await sql`
@@ -65,14 +66,17 @@ type CreatedRow = {
   superseded: string[];
 };
 
-async function create(db: Kysely<Database>, input: NewContinuation, attempt: number): Promise<Created> {
+async function create({ call }: Connection, notifier: Notifier, input: NewContinuation): Promise<Created> {
   const { record, inputDigest, contents, receipt, supersede } = input;
   const { digests, bodies } = arrays(contents);
-  const { rows } = await sql<CreatedRow>`
-    select * from continuations.create_continuation(${json(record)}::jsonb, ${inputDigest}, ${digests}::text[], ${bodies}::bytea[],
-      ${json(receipt)}::jsonb, ${supersede && record.sessionId !== undefined})`.execute(db);
-  const [row] = rows;
+  const superseding = supersede && record.sessionId !== undefined;
+  const args = [json(record), inputDigest, digests, bodies, json(receipt), superseding];
+  const { row, attempt } = await call<CreatedRow>('create_continuation', args);
   if (!row) throw new Error('create_continuation returned nothing');
+  if (row.created) {
+    notifier.changed(row.record.id, shownStatus(row.record));
+    for (const id of row.superseded) notifier.changed(id);
+  }
   return {
     // An earlier attempt whose acknowledgement got lost is ours.
     created: row.created || (attempt > 1 && row.record.id === record.id),
@@ -83,14 +87,7 @@ async function create(db: Kysely<Database>, input: NewContinuation, attempt: num
   };
 }
 
-function find({ run }: Connection, id: string, reachable: RawBuilder<boolean>): Promise<Stored | null> {
-  return run(async (db) => {
-    const row = await db
-      .selectFrom('continuations.continuations')
-      .select([shown, 'receipts_head'])
-      .where('id', '=', id)
-      .where(reachable)
-      .executeTakeFirst();
-    return row ? { record: parseRecord(id, row.record), receiptsHead: row.receipts_head } : null;
-  });
+/** What a reader asked for, checked. */
+function readStored(id: string, row: StoredRow | undefined): Stored | null {
+  return row?.record ? { record: parseRecord(id, row.record), receiptsHead: row.receipts_head } : null;
 }

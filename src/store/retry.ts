@@ -2,9 +2,11 @@
 import { setMaxListeners } from 'node:events';
 import type { Kysely } from 'kysely';
 import pRetry from 'p-retry';
+import type pg from 'pg';
 import { ContinuationError } from '../errors.ts';
 import { isMigrated } from './migrate.ts';
 import { SCHEMA } from './migrations.ts';
+import { queriesOver } from './open.ts';
 import type { Database } from './tables.ts';
 
 /** Work on the database; `attempt` is more than 1 when an earlier one may have been done without our hearing of it. */
@@ -13,11 +15,14 @@ export type Work<T> = (db: Kysely<Database>, attempt: number) => Promise<T>;
 /** How the parts of the store reach the database. */
 export interface Connection {
   run<T>(work: Work<T>): Promise<T>;
+  /** Calls one of our functions; its statement is planned once for each connection. `attempt`: as in `Work`. */
+  call<Row>(name: string, args: readonly unknown[]): Promise<{ readonly row?: Row; readonly attempt: number }>;
   close(): Promise<void>;
 }
 
 /** Repeats work that failed for a passing reason, for at most `waitMs`. */
-export function createConnection(db: Kysely<Database>, waitMs: number): Connection {
+export function createConnection(pool: pg.Pool, waitMs: number): Connection {
+  const db = queriesOver(pool);
   const closing = new AbortController();
   // Every waiting call listens.
   setMaxListeners(0, closing.signal);
@@ -29,27 +34,35 @@ export function createConnection(db: Kysely<Database>, waitMs: number): Connecti
     });
     return migrated;
   };
+  const persist = async <T>(work: (attempt: number) => Promise<T>): Promise<T> => {
+    const started = Date.now();
+    try {
+      return await pRetry(
+        async (attempt) => {
+          await assertOnce();
+          return await work(attempt);
+        },
+        {
+          retries: Number.POSITIVE_INFINITY,
+          minTimeout: 50,
+          maxTimeout: 2_000,
+          randomize: true,
+          signal: closing.signal,
+          shouldRetry: ({ error }) => isPassing(error) && Date.now() - started < waitMs,
+        },
+      );
+    } catch (error) {
+      throw explained(error, Date.now() - started);
+    }
+  };
   return {
-    async run(work) {
-      const started = Date.now();
-      try {
-        return await pRetry(
-          async (attempt) => {
-            await assertOnce();
-            return await work(db, attempt);
-          },
-          {
-            retries: Number.POSITIVE_INFINITY,
-            minTimeout: 50,
-            maxTimeout: 2_000,
-            randomize: true,
-            signal: closing.signal,
-            shouldRetry: ({ error }) => isPassing(error) && Date.now() - started < waitMs,
-          },
-        );
-      } catch (error) {
-        throw explained(error, Date.now() - started);
-      }
+    run: (work) => persist((attempt) => work(db, attempt)),
+    call<Row>(name: string, args: readonly unknown[]) {
+      const text = `select * from ${SCHEMA}.${name}(${args.map((_, index) => `$${index + 1}`).join(', ')})`;
+      return persist(async (attempt) => {
+        const { rows } = await pool.query({ name, text, values: [...args] });
+        return { row: rows[0] as Row, attempt };
+      });
     },
     async close() {
       closing.abort(new ContinuationError('database_unavailable', 'the store was closed'));

@@ -7,7 +7,8 @@ import { createEvents } from './events.ts';
 import { createJournals } from './journal.ts';
 import { createListening } from './listen.ts';
 import { createMetrics } from './metrics.ts';
-import { openDatabase } from './open.ts';
+import { createNotifier } from './notify.ts';
+import { openPool } from './open.ts';
 import { createOutbox } from './outbox.ts';
 import { createReceipts } from './receipts.ts';
 import { createRecords } from './records.ts';
@@ -30,14 +31,15 @@ export interface StoreOptions {
 /** Opens the store; it connects with its first call, and expects a migrated database. */
 export function createStore({ waitMs = DEFAULT_WAIT_MS, ...options }: StoreOptions): Store {
   const database = { ...options, connectTimeoutMs: Math.max(1, Math.min(waitMs, LONGEST_CONNECT_MS)) };
-  const connection = createConnection(openDatabase(database), waitMs);
+  const connection = createConnection(openPool(database), waitMs);
+  const notifier = createNotifier(connection);
   const listening = createListening(database);
   return {
-    ...createRecords(connection),
+    ...createRecords(connection, notifier),
     ...createContents(connection),
-    ...createTurns(connection),
+    ...createTurns(connection, notifier),
     ...createJournals(connection),
-    ...createDeliveries(connection),
+    ...createDeliveries(connection, notifier),
     ...createReceipts(connection),
     ...createUpkeep(connection),
     ...createKeys(connection),
@@ -48,6 +50,7 @@ export function createStore({ waitMs = DEFAULT_WAIT_MS, ...options }: StoreOptio
     onChange: listening.onChange,
     async close() {
       await listening.close();
+      await notifier.close();
       await connection.close();
     },
   };

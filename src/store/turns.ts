@@ -14,9 +14,11 @@ import type {
   ReconcileTurn,
   Turns,
 } from '../ports.ts';
+import { shownStatus } from '../record.ts';
 import type { ContentRef, ResumingRecord } from '../schema.ts';
 import type { Deliveries } from './deliveries.ts';
 import type { Journals } from './journal.ts';
+import type { Notifier } from './notify.ts';
 import { arrays, json } from './parameters.ts';
 import type { StoredRow } from './records.ts';
 import type { Connection } from './retry.ts';
@@ -24,13 +26,19 @@ import { within } from './scope.ts';
 
 export type TurnEnds = Omit<Turns, keyof Deliveries | keyof Journals>;
 
-export function createTurns(connection: Connection): TurnEnds {
+export function createTurns(connection: Connection, notifier: Notifier): TurnEnds {
   const { run } = connection;
+  const call: Call = async (name, args) => {
+    const { row } = await connection.call<StoredRow>(name, args);
+    // Also what had been done before: whoever did it may not have come to tell.
+    if (row?.record) notifier.changed(row.record.id, shownStatus(row.record));
+    return row as never;
+  };
   return {
-    beginTurn: (input) => beginTurn(connection, input),
-    endTurn: (input) => endTurn(connection, input),
-    closeTurn: (input) => closeTurn(connection, input),
-    reconcileTurn: (input) => reconcileTurn(connection, input),
+    beginTurn: (input) => beginTurn(call, input),
+    endTurn: (input) => endTurn(call, input),
+    closeTurn: (input) => closeTurn(call, input),
+    reconcileTurn: (input) => reconcileTurn(call, input),
     executions: (scope, id) => executions(connection, scope, id),
     keepEvidence: (turnId, fence, evidence) =>
       run(async (db) => {
@@ -52,6 +60,9 @@ export function createTurns(connection: Connection): TurnEnds {
   };
 }
 
+/** Calls a function that returns the row of a continuation, and tells of it. */
+type Call = <Row extends StoredRow>(name: string, args: readonly unknown[]) => Promise<Row | undefined>;
+
 interface BegunRow extends StoredRow {
   found: 'fresh' | 'lost' | 'finished' | 'superseded' | 'gone';
   fence: number;
@@ -64,14 +75,9 @@ interface BegunRow extends StoredRow {
   input: Buffer | null;
 }
 
-async function beginTurn({ run }: Connection, input: BeginTurn): Promise<Begun> {
+async function beginTurn(call: Call, input: BeginTurn): Promise<Begun> {
   const { record, token, worker, at, replayable, receipts } = input;
-  const row = await run(async (db) => {
-    const { rows } = await sql<BegunRow>`
-      select * from continuations.begin_turn(${json(record)}::jsonb, ${token}, ${worker}, ${at}, ${replayable},
-        ${json(receipts)}::jsonb)`.execute(db);
-    return rows[0];
-  });
+  const row = await call<BegunRow>('begin_turn', [json(record), token, worker, at, replayable, json(receipts)]);
   if (!row?.record) return { found: 'gone' };
   switch (row.found) {
     case 'superseded':
@@ -121,28 +127,20 @@ interface DecidedRow<V> extends StoredRow {
 /** A turn whose row was deleted ended long ago: what this execution came to is refused, and there is nothing else to show. */
 const DELETED = '';
 
-async function endTurn({ run }: Connection, input: EndTurn): Promise<Ended> {
+async function endTurn(call: Call, input: EndTurn): Promise<Ended> {
   const { turnId, fence, state, record, spentMs, result, receipt } = input;
   const { digests, bodies } = arrays(input.contents);
-  const row = await run(async (db) => {
-    const { rows } = await sql<DecidedRow<'accepted' | 'refused'>>`
-      select * from continuations.end_turn(${turnId}, ${fence}, ${state}, ${json(record)}::jsonb, ${Math.round(spentMs)}::bigint,
-        ${json(result)}::jsonb, ${digests}::text[], ${bodies}::bytea[], ${json(receipt)}::jsonb)`.execute(db);
-    return rows[0];
-  });
+  const end = [turnId, fence, state, json(record), Math.round(spentMs), json(result), digests, bodies, json(receipt)];
+  const row = await call<DecidedRow<'accepted' | 'refused'>>('end_turn', end);
   if (!row?.record) return { accepted: false, record, receiptsHead: DELETED };
   return { accepted: row.verdict === 'accepted', record: row.record, receiptsHead: row.receipts_head };
 }
 
-async function reconcileTurn({ run }: Connection, input: ReconcileTurn): Promise<Ended> {
+async function reconcileTurn(call: Call, input: ReconcileTurn): Promise<Ended> {
   const { turnId, attempt, state, record, result, receipts } = input;
   const { digests, bodies } = arrays(input.contents);
-  const row = await run(async (db) => {
-    const { rows } = await sql<DecidedRow<'accepted' | 'refused'>>`
-      select * from continuations.reconcile_turn(${turnId}, ${attempt}, ${state}, ${json(record)}::jsonb, ${json(result)}::jsonb,
-        ${digests}::text[], ${bodies}::bytea[], ${json(receipts)}::jsonb)`.execute(db);
-    return rows[0];
-  });
+  const decision = [turnId, attempt, state, json(record), json(result), digests, bodies, json(receipts)];
+  const row = await call<DecidedRow<'accepted' | 'refused'>>('reconcile_turn', decision);
   if (!row?.record) return { accepted: false, record, receiptsHead: DELETED };
   return { accepted: row.verdict === 'accepted', record: row.record, receiptsHead: row.receipts_head };
 }
@@ -173,14 +171,10 @@ async function executions({ run }: Connection, scope: string, id: string): Promi
   }));
 }
 
-async function closeTurn({ run }: Connection, input: CloseTurn): Promise<Closed> {
+async function closeTurn(call: Call, input: CloseTurn): Promise<Closed> {
   const { turnId, record, basedOn, onlyIfNotStarted, receipt } = input;
-  const row = await run(async (db) => {
-    const { rows } = await sql<DecidedRow<'closed' | 'ended' | 'started' | 'moved'>>`
-      select * from continuations.close_turn(${turnId}, ${json(record)}::jsonb, ${basedOn}, ${onlyIfNotStarted},
-        ${json(receipt)}::jsonb)`.execute(db);
-    return rows[0];
-  });
+  const close = [turnId, json(record), basedOn, onlyIfNotStarted, json(receipt)];
+  const row = await call<DecidedRow<'closed' | 'ended' | 'started' | 'moved'>>('close_turn', close);
   if (!row?.record) return { closed: false, because: 'ended', record, receiptsHead: DELETED };
   const stored = { record: row.record, receiptsHead: row.receipts_head };
   return row.verdict === 'closed' ? { closed: true, ...stored } : { closed: false, because: row.verdict, ...stored };

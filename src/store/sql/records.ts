@@ -59,13 +59,13 @@ begin
     expires_at = c.expires_at, uncertain = c.uncertain, superseded_by = c.superseded_by, updated_at = c.updated_at,
     receipts_count = c.receipts_count, receipts_head = c.receipts_head
     where id = c.id;
-  perform pg_notify('continuations', c.id || ' ' || case when c.uncertain and c.status = 'resuming' then 'uncertain' else c.status end);
 end $$;
 
 -- Stores contents that the locked row c refers to; in the order of their digests, so that two of these do not deadlock.
 create function keep_contents(c continuations, digests text[], bodies bytea[]) returns void language plpgsql
 set search_path from current as $$
 begin
+  if cardinality(digests) = 0 then return; end if;
   insert into contents (scope, digest, bytes)
     select distinct on (u.digest) c.scope, u.digest, u.bytes from unnest(digests, bodies) u (digest, bytes) order by u.digest
     on conflict (scope, digest) do update set used_at = now();
@@ -73,9 +73,27 @@ begin
     on conflict do nothing;
 end $$;
 
+-- Tells listeners of changed rows, each by its id and status. Nothing depends on its being on disk.
+create function notify_changed(notes text[]) returns void language plpgsql set search_path from current as $$
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  perform pg_notify('continuations', n.note) from unnest(notes) n (note);
+end $$;
+
 create type stored as (record jsonb, receipts_head text);
 
-create function write_record(r jsonb, added jsonb) returns stored language plpgsql set search_path from current as $$
+create function find_record(p_scope text, p_id text) returns setof stored language sql stable begin atomic
+  select shown(c.record, c.superseded_by), c.receipts_head from continuations c
+    where c.id = p_id and (c.scope = p_scope or starts_with(c.scope, p_scope || '/'));
+end;
+
+create function find_record_across_scopes(p_id text) returns setof stored language sql stable begin atomic
+  select shown(c.record, c.superseded_by), c.receipts_head from continuations c where c.id = p_id;
+end;
+
+create type written as (record jsonb, receipts_head text, written boolean);
+
+create function write_record(r jsonb, added jsonb) returns written language plpgsql set search_path from current as $$
 declare
   c continuations;
   revision integer;
@@ -85,7 +103,7 @@ begin
   revision := c.revision;
   c := moved_on(c, r, added);
   if c.revision > revision then perform save(c); end if;
-  return row(shown(c.record, c.superseded_by), c.receipts_head)::stored;
+  return row(shown(c.record, c.superseded_by), c.receipts_head, c.revision > revision)::written;
 end $$;
 
 create type created as (created boolean, record jsonb, receipts_head text, input_digest text, superseded text[]);
@@ -123,7 +141,6 @@ begin
       values (c.id, 1, fact ->> 'kind', fact ->> 'cause', (fact ->> 'at')::timestamptz, fact ->> 'body', c.receipts_head);
     perform keep_contents(c, digests, bodies);
     if supersede then perform mark_superseded(c); end if;
-    perform pg_notify('continuations', c.id || ' ' || c.status);
   end if;
   o.record := shown(c.record, c.superseded_by);
   o.receipts_head := c.receipts_head;
@@ -136,12 +153,11 @@ end $$;
 -- Marks what else is open in the session of c.
 create function mark_superseded(c continuations) returns void language plpgsql set search_path from current as $$
 begin
-  perform pg_notify('continuations', marked.id || ' ' || marked.status) from (
-    select id, status from continuations
-      where scope = c.scope and session_id = c.session_id and assistant_id = c.assistant_id and status in ('pending', 'resuming')
-        and superseded_by is null and id <> c.id
-      order by id for update
-  ) marked;
+  -- In one order, so that two of these do not deadlock.
+  perform from continuations
+    where scope = c.scope and session_id = c.session_id and assistant_id = c.assistant_id and status in ('pending', 'resuming')
+      and superseded_by is null and id <> c.id
+    order by id for update;
   update continuations set superseded_by = c.id
     where scope = c.scope and session_id = c.session_id and assistant_id = c.assistant_id and status in ('pending', 'resuming')
       and superseded_by is null and id <> c.id;
