@@ -2,6 +2,7 @@
  * Brings an answer to its workflow: as an update, so that it is refused without a trace or accepted before this returns; when
  * nobody answers in time, as a signal with the same identity, so that it is applied once when somebody does.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   ServiceError,
   WorkflowNotFoundError,
@@ -10,7 +11,7 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { type Accepted, answerSignals, REPEATED, resumeUpdate, takeUpdate } from '../workflows/messages.ts';
-import { step } from './continuation.ts';
+import { next, step } from './continuation.ts';
 import { ContinuationError, unavailable } from './errors.ts';
 import { newToken } from './ids.ts';
 import { answeredEvent, type SignedMessage } from './message.ts';
@@ -46,6 +47,7 @@ export type Way = 'resume' | 'take';
 const MAX_ROUNDS = 4;
 const SIGNAL_TIMEOUT_MS = 5_000;
 const GRPC_FAILED_PRECONDITION = 9;
+const BEGIN_GRACE_MS = 10;
 
 /** `stored` is the row as the caller may see it. Infrastructure errors are thrown as `temporal_unavailable`. */
 export async function answer(deps: AnsweringDeps, stored: Stored, message: SignedMessage, way: Way): Promise<Answered> {
@@ -122,6 +124,8 @@ async function sendUpdate(
  */
 async function projected(deps: AnsweringDeps, record: ContinuationRecord, winner: Winner): Promise<Answered> {
   const accepted: Answered = { ok: true, outcome: 'accepted', answer: winner, record };
+  // The begin of its turn writes the same: with a moment's grace the two do not wait for each other's lock.
+  if (next(record).do === 'runTurn') await sleep(BEGIN_GRACE_MS);
   try {
     const row = await deps.store.write(record, decisionReceipts(record));
     const known = row?.record.answers.find((one) => one.suspensionId === winner.suspensionId);

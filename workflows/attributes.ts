@@ -18,3 +18,9 @@ export function attributesOf(record: ContinuationRecord): SearchAttributePair[] 
     ...(expiresAt ? [{ key: expiresAtAttribute, value: new Date(expiresAt) }] : []),
   ];
 }
+
+/** What a search has to be told after a change. */
+export function changedAttributes(before: ContinuationRecord, after: ContinuationRecord): SearchAttributePair[] {
+  const shown = new Map(attributesOf(before).map(({ key, value }) => [key.name, String(value)]));
+  return attributesOf(after).filter(({ key, value }) => shown.get(key.name) !== String(value));
+}

@@ -3,10 +3,9 @@ import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow'
 import type { Committed } from '../activities/contract.ts';
 import { step } from '../src/continuation.ts';
 import type { ContinuationEvent, Step } from '../src/events.ts';
-import { isTerminal, shownStatus } from '../src/record.ts';
 import type { ContinuationRecord } from '../src/schema.ts';
 import { currentDetails } from '../src/summary.ts';
-import { attributesOf } from './attributes.ts';
+import { changedAttributes } from './attributes.ts';
 import type { ContinuationStart, ReconcileRequest, RefusedSignal, StopRequest } from './messages.ts';
 
 const MAX_REFUSED_SIGNALS = 20;
@@ -110,12 +109,7 @@ export class Life {
     const before = this.#record;
     this.#record = after;
     setCurrentDetails(currentDetails(after));
-    if (this.#showsAttributes && isShownDifferently(before, after)) upsertSearchAttributes(attributesOf(after));
+    const shown = this.#showsAttributes ? changedAttributes(before, after) : [];
+    if (shown.length > 0) upsertSearchAttributes(shown);
   }
-}
-
-function isShownDifferently(before: ContinuationRecord, after: ContinuationRecord): boolean {
-  if (shownStatus(before) !== shownStatus(after)) return true;
-  if (isTerminal(after)) return false;
-  return before.bounds.expiresAt !== after.bounds.expiresAt || before.waitFor.type !== after.waitFor.type;
 }

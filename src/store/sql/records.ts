@@ -98,6 +98,11 @@ declare
   c continuations;
   revision integer;
 begin
+  -- Often it is there already: then nobody's lock is waited for.
+  select * into c from continuations where id = r ->> 'id';
+  if found and c.revision >= (r ->> 'revision')::integer then
+    return row(shown(c.record, c.superseded_by), c.receipts_head, false)::written;
+  end if;
   select * into c from continuations where id = r ->> 'id' for update;
   if not found then return null; end if;
   revision := c.revision;
