@@ -1,4 +1,5 @@
 /** A whole agent that stopped: its messages, the calls that wait, and what was already decided about their siblings. */
+import { isDeepStrictEqual } from 'node:util';
 import { type ModelMessage, modelMessageSchema, type ToolModelMessage, type ToolSet } from 'ai';
 import { z } from 'zod';
 import { textKind } from '../engine/text-kind.ts';
@@ -7,6 +8,7 @@ import { formatPath, type Json } from '../json.ts';
 import type { ResumedTurn } from '../ports.ts';
 import type { HarnessResultInput } from '../schema.ts';
 import { errorOutput, successOutput } from './outputs.ts';
+import type { Question } from './settings.ts';
 import { parseCall } from './tool-call.ts';
 
 /** Media type of the state that an agent pauses with. */
@@ -17,11 +19,13 @@ const OpenCall = z.object({
   toolName: z.string().min(1),
   /** As the model wrote them. */
   arguments: z.string(),
+  /** As the SDK read them. */
+  input: z.unknown(),
   /** Of a call that a person must approve; any other waits for its result. */
   approvalId: z.string().optional(),
   providerExecuted: z.boolean().optional(),
 });
-export type OpenCall = z.infer<typeof OpenCall>;
+type OpenCall = z.infer<typeof OpenCall>;
 
 type Part = ToolModelMessage['content'][number];
 const AgentState = z.object({
@@ -62,15 +66,18 @@ export function openCalls(messages: readonly ModelMessage[], texts: ReadonlyMap<
   return parts.flatMap((part): OpenCall[] => {
     if (part.type !== 'tool-call' || done.has(part.toolCallId)) return [];
     const { toolCallId, toolName, input, providerExecuted } = part;
-    const asks = parts.find((one) => one.type === 'tool-approval-request' && one.toolCallId === toolCallId);
-    const approvalId = asks?.type === 'tool-approval-request' ? asks.approvalId : undefined;
+    const request = parts.find((one) => one.type === 'tool-approval-request' && one.toolCallId === toolCallId);
+    const approval = request?.type === 'tool-approval-request' ? request : undefined;
+    const approvalId = approval?.approvalId;
     if (providerExecuted && (approvalId === undefined || answered.has(approvalId))) return [];
-    const given = texts.get(toolCallId) ?? JSON.stringify(input);
+    // What the schema took, where it made something else of it.
+    const took = approval && 'inputSchemaInput' in approval ? approval.inputSchemaInput : input;
     return [
       {
         toolCallId,
         toolName,
-        arguments: given,
+        arguments: verbatim(texts.get(toolCallId), took),
+        input,
         ...(approvalId && { approvalId }),
         ...(providerExecuted && { providerExecuted }),
       },
@@ -78,14 +85,24 @@ export function openCalls(messages: readonly ModelMessage[], texts: ReadonlyMap<
   });
 }
 
-type Ask = (call: OpenCall) => string | undefined;
+/** The model's text, if it says what will run: a call may have been repaired since. */
+function verbatim(text: string | undefined, input: unknown): string {
+  try {
+    if (text !== undefined && isDeepStrictEqual(JSON.parse(text), input)) return text;
+  } catch {
+    // Repaired from what is no JSON.
+  }
+  return JSON.stringify(input);
+}
 
 /** One pause has one reason: results from outside are waited for first, so that what is approved runs at once. */
-export function pauseOf(state: AgentState, ask: Ask = () => undefined): HarnessResultInput {
+export function pauseOf(state: AgentState, ask: Question = () => undefined): HarnessResultInput {
   const outside = state.open.filter(({ approvalId }) => approvalId === undefined);
   const waiting = outside.length > 0 ? outside : state.open;
   const reason = outside.length > 0 ? 'external_result' : 'approval_resolution';
-  const questions = waiting.flatMap((call) => ask(call) ?? []);
+  const questions = waiting.flatMap(
+    (call) => ask({ toolCallId: call.toolCallId, toolName: call.toolName, input: call.input }) ?? [],
+  );
   return {
     outcome: reason === 'external_result' ? 'deferred' : 'awaiting_approval',
     ...(questions.length > 0 && { assistantMessage: { text: questions.join('\n') } }),

@@ -7,19 +7,12 @@ import { isContinuationError } from '../errors.ts';
 import type { Harness, ResumedTurn } from '../ports.ts';
 import type { HarnessResultInput } from '../schema.ts';
 import { type AgentJournal, journalModel } from './agent-model.ts';
-import {
-  type AgentState,
-  answered,
-  type OpenCall,
-  openCalls,
-  partsOf,
-  pauseOf,
-  readAgentState,
-} from './agent-state.ts';
+import { type AgentState, answered, openCalls, partsOf, pauseOf, readAgentState } from './agent-state.ts';
 import { journalTools } from './agent-tools.ts';
 import { modelFailure } from './failure.ts';
 import { type AiSdkHarness, checkTools, type FirstTurnInput, given, type TurnPlace } from './harness.ts';
 import { toJson } from './messages.ts';
+import type { Question } from './settings.ts';
 
 type Eventually<T> = T | PromiseLike<T>;
 /** What `generateText`, `streamText`, and an agent's `generate` and `stream` return. */
@@ -44,8 +37,8 @@ export interface AiSdkAgentHarnessOptions<TOOLS extends ToolSet> {
   readonly run: (run: AgentRun<TOOLS>) => Eventually<AgentResult>;
   /** Tools that may be run again with the same `idempotencyKey`. A run of any other that a crash cut off is asked about (C8). */
   readonly idempotentTools?: ReadonlyArray<keyof NoInfer<TOOLS>>;
-  /** What the person who must approve a call, or answer it, is asked; `arguments` is the model's text. Default: the tool's name. */
-  readonly question?: (call: OpenCall) => string | undefined;
+  /** What the person who must approve a call, or answer it, is asked. Default: the tool's name. */
+  readonly question?: Question;
 }
 
 /** Throws `invalid_configuration` for a tool that could run elsewhere before anybody approves it. */

@@ -30,7 +30,7 @@ export interface AiSdkHarnessOptions<TOOLS extends ToolSet> extends StepSettings
   readonly maxSteps?: number;
   /** Hears texts, reasoning, calls and results as they come, as in `streamText`'s `fullStream`; waited for. */
   readonly onPart?: (part: TextStreamPart<TOOLS>, turn: TurnPlace) => Promise<void> | void;
-  /** Runs after a turn has ended well; `messages` is the whole conversation, to be kept by whoever keeps it. */
+  /** Runs after a turn has ended well; `messages` is the whole conversation without its system messages, as the SDK's users keep it. */
   readonly onFinish?: (
     end: { readonly messages: ModelMessage[]; readonly text: string },
     turn: TurnPlace,
@@ -107,7 +107,8 @@ function portsOf<TOOLS extends ToolSet>(
     ...(onFinish && {
       postCommit: {
         async run({ messages, output }) {
-          await onFinish({ messages: messages.map(toModel), text: String(output ?? '') }, turn);
+          const kept = messages.map(toModel).filter(({ role }) => role !== 'system');
+          await onFinish({ messages: kept, text: String(output ?? '') }, turn);
         },
       },
     }),

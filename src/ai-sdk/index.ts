@@ -4,7 +4,7 @@ import type { StateKind } from '../ports.ts';
 import { messagesKind } from './agent-state.ts';
 
 export { type AgentResult, type AgentRun, type AiSdkAgentHarnessOptions, createAiSdkAgentHarness } from './agent.ts';
-export { MESSAGES_TYPE, type OpenCall } from './agent-state.ts';
+export { MESSAGES_TYPE } from './agent-state.ts';
 export {
   type AiSdkHarness,
   type AiSdkHarnessOptions,

@@ -12,6 +12,7 @@ import {
   wrapProvider,
 } from 'ai';
 import type { ModelInvocationResponse, ModelPort } from '../engine/index.ts';
+import { uniqueCallIds } from './call-ids.ts';
 import { modelFailure } from './failure.ts';
 import { toEngine, toModel } from './messages.ts';
 import type { PartListener, StepSettings } from './settings.ts';
@@ -54,7 +55,7 @@ function shown(tools: ToolSet): ToolSet {
 /** As the SDK finds a model: an id is looked up at the default provider. */
 export function wrapModel(model: LanguageModel, middleware: LanguageModelMiddleware) {
   const provider = typeof model === 'string' ? (globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway) : only(model);
-  return wrapProvider({ provider, languageModelMiddleware: middleware }).languageModel(
+  return wrapProvider({ provider, languageModelMiddleware: [middleware, uniqueCallIds] }).languageModel(
     typeof model === 'string' ? model : model.modelId,
   );
 }

@@ -1,5 +1,5 @@
 /** What an agent of the SDK is made of, as far as the engine's loop takes it. */
-import type { generateText, TextStreamPart, ToolSet } from 'ai';
+import type { generateText, OutputInterface, TextStreamPart, ToolSet } from 'ai';
 
 type Generate<TOOLS extends ToolSet> = Parameters<typeof generateText<TOOLS>>[0];
 type Setting =
@@ -7,7 +7,6 @@ type Setting =
   | 'tools'
   | 'toolChoice'
   | 'activeTools'
-  | 'output'
   | 'maxRetries'
   | 'maxOutputTokens'
   | 'temperature'
@@ -28,11 +27,19 @@ type Setting =
 
 /** Settings of `generateText` and `ToolLoopAgent`, with their meaning there; `maxRetries` are those of one call of the model. */
 export type StepSettings<TOOLS extends ToolSet> = Pick<Generate<TOOLS>, Setting> & {
+  /** What the turn must end with, as of `Output.object`; the follow-up is its JSON. */
+  readonly output?: OutputInterface;
   /** Tools that may be run again with the same `idempotencyKey`. A run of any other that a crash cut off is asked about (C8). */
   readonly idempotentTools?: ReadonlyArray<keyof NoInfer<TOOLS>>;
   /** What the person who must approve a call, or answer it, is asked. Default: the tool's name. */
-  readonly question?: (call: { readonly toolName: string; readonly input: unknown }) => string | undefined;
+  readonly question?: Question;
 };
+
+export type Question = (call: {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: unknown;
+}) => string | undefined;
 
 /** Hears the parts of a turn as they come. */
 export type PartListener = (part: TextStreamPart<ToolSet>) => Promise<void>;

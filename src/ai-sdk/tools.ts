@@ -25,7 +25,7 @@ export function toolPort(settings: Settings, onPart?: PartListener): ToolPort {
       if (!call) return { effect: 'idempotent' };
       const effect = settings.idempotentTools?.includes(call.toolName) ? 'idempotent' : 'once';
       const wait = await waitOf(call, contextOf(messages));
-      return { effect, ...(wait && { gate: gateOf(wait, settings.question?.(call)) }) };
+      return { effect, ...(wait && { gate: gateOf(wait, question(settings, call)) }) };
     },
     async execute(request, { signal, key, messages }) {
       const call = await parseCall(tools, request);
@@ -51,6 +51,10 @@ async function waitOf(
 ): Promise<'external_result' | 'approval_resolution' | undefined> {
   if (!call.tool.execute) return 'external_result';
   return (await needsApproval(call, options)) ? 'approval_resolution' : undefined;
+}
+
+function question(settings: Settings, { toolCallId, toolName, input }: ParsedCall): string | undefined {
+  return settings.question?.({ toolCallId, toolName, input });
 }
 
 function gateOf(wait: 'external_result' | 'approval_resolution', question: string | undefined): Gate {

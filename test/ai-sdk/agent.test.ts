@@ -1,5 +1,14 @@
 /** A whole agent of the AI SDK as a harness: its own loop and its own messages, with every answer and every effect in the journal. */
-import { APICallError, generateText, type ModelMessage, stepCountIs, streamText, ToolLoopAgent, tool } from 'ai';
+import {
+  APICallError,
+  generateText,
+  type ModelMessage,
+  stepCountIs,
+  streamText,
+  type ToolCallRepairFunction,
+  ToolLoopAgent,
+  tool,
+} from 'ai';
 import type { MockLanguageModelV3 } from 'ai/test';
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
@@ -123,16 +132,19 @@ describe.each(Object.entries(RUNS))('%s', (_, run) => {
     );
     const harness = agentOf(model, tools, {
       run,
-      question: ({ toolName, arguments: given }) => `${toolName} ${given}?`,
+      question: ({ toolName, input }) => `${toolName} ${JSON.stringify(input)}?`,
     });
     const first = await harness.runFirstTurn(FIRST);
-    expect(first).toMatchObject({ outcome: 'deferred', assistantMessage: { text: 'ship { "order": "1042" }?' } });
+    expect(first).toMatchObject({ outcome: 'deferred', assistantMessage: { text: 'ship {"order":"1042"}?' } });
     expect(pendingOf(first)).toMatchObject([{ id: 'call-ship', reason: 'external_result' }]);
     expect(ran.map(([name]) => name)).toEqual(['look']);
     const second = await harness.runResumedTurn(
       resumed(first, [{ id: 'call-ship', decision: 'result', result: { parcel: 7 } }]),
     );
-    expect(second).toMatchObject({ outcome: 'awaiting_approval', assistantMessage: { text: `refund ${REFUND}?` } });
+    expect(second).toMatchObject({
+      outcome: 'awaiting_approval',
+      assistantMessage: { text: 'refund {"order":"1042","amount":49.9}?' },
+    });
     await harness.runResumedTurn(resumed(second, [{ id: 'call-refund', decision: 'approved' }]));
     expect(ran.map(([name]) => name)).toEqual(['look', 'refund']);
     expect(new Map(toldResults(model))).toEqual(
@@ -310,6 +322,39 @@ test('what a person approved runs, also when the tool would not ask any more', a
   expect(ran).toHaveLength(1);
 });
 
+test('people see the model’s text, unless something else was made of it: then that', async () => {
+  const repair = async ({ toolCall }: Parameters<ToolCallRepairFunction<Tools>>[0]) => ({
+    ...toolCall,
+    input: '{"order":"1","amount":2}',
+  });
+  const run: Options['run'] = ({ turn: _, ...options }) =>
+    generateText({ ...options, experimental_repairToolCall: repair });
+  const inputSchema = z.object({ order: z.string(), amount: z.number().transform((n) => n * 100) });
+  for (const [input, schema, shown] of [
+    ['{"order":1042}', undefined, '{"order":"1","amount":2}'],
+    ['{"order":', undefined, '{"order":"1","amount":2}'],
+    [REFUND, inputSchema, REFUND],
+  ] as const) {
+    const { tools } = shop();
+    const refund = schema ? { ...tools.refund, inputSchema: schema } : tools.refund;
+    const harness = agentOf(scripted([call('refund', input)]), { ...tools, refund } as Tools, { run });
+    expect(pendingOf(await harness.runFirstTurn(FIRST))).toMatchObject([{ arguments: shown }]);
+  }
+});
+
+test('a model that uses the id of a call again: it is another call', async () => {
+  for (const run of Object.values(RUNS)) {
+    const { tools, ran } = shop();
+    const look = (order: string) => call('look', JSON.stringify({ order }), 'call_0');
+    const model = scripted([call('refund', REFUND, 'call_0')], [look('1')], [look('2')], [text('Done.')]);
+    const harness = agentOf(model, tools, { run });
+    const paused = await harness.runFirstTurn(FIRST);
+    await harness.runResumedTurn(resumed(paused, [{ id: 'call_0', decision: 'approved' }]));
+    expect(ran.map(([, input]) => input)).toEqual([{ order: '1042', amount: 49.9 }, { order: '1' }, { order: '2' }]);
+    expect(toldResults(model).map(([id]) => id)).toEqual(['call_0', 'call_0_2', 'call_0_3']);
+  }
+});
+
 test('a tool of the provider that asks for approval', async () => {
   const mcp = {
     type: 'tool-call',
@@ -352,7 +397,7 @@ test('a tool of the provider that asks for approval', async () => {
 describe('state', () => {
   const fault = (state: unknown) =>
     stateKinds.find(({ mediaType }) => mediaType === MESSAGES_TYPE)?.fault(Buffer.from(JSON.stringify(state)));
-  const open = [{ toolCallId: 'c', toolName: 't', arguments: '{}' }];
+  const open = [{ toolCallId: 'c', toolName: 't', arguments: '{}', input: {} }];
   const messages: ModelMessage[] = [{ role: 'user', content: 'x' }];
   const state = { messages, open, answers: [], edits: {} };
 

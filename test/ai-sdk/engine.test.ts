@@ -3,6 +3,7 @@ import {
   APICallError,
   jsonSchema,
   type ModelMessage,
+  Output,
   stepCountIs,
   type TextStreamPart,
   ToolLoopAgent,
@@ -360,6 +361,46 @@ test('a tool that its provider runs is neither run nor asked for', async () => {
   });
 });
 
+describe('ids of calls', () => {
+  const look = (order: string) => call('look', JSON.stringify({ order }), 'call_0');
+  test.each([false, true])('that the model uses again are made anew, streamed: %s', async (stream) => {
+    const { tools, ran } = shop();
+    const model = scripted([look('1')], [look('2')], [text('Done.')]);
+    const heard: unknown[] = [];
+    const onPart = (part: { type: string; id?: string; toolCallId?: string }) => {
+      if (part.type.startsWith('tool-')) heard.push(`${part.type} ${part.id ?? part.toolCallId}`);
+    };
+    await createAiSdkHarness({ model, tools, ...(stream && { onPart }) }).runFirstTurn(FIRST);
+    expect(ran.map(([, input]) => input)).toEqual([{ order: '1' }, { order: '2' }]);
+    expect(new Set(ran.map(([, , key]) => key)).size).toBe(2);
+    expect(toldResults(model).map(([id]) => id)).toEqual(['call_0', 'call_0_2']);
+    const kinds = ['tool-input-start', 'tool-input-delta', 'tool-input-end', 'tool-call', 'tool-result'];
+    const all = ['call_0', 'call_0_2'].flatMap((id) => kinds.map((kind) => `${kind} ${id}`));
+    expect(heard).toEqual(stream ? all : []);
+  });
+  test('that one answer uses twice fail it', async () => {
+    const { tools, ran } = shop();
+    const harness = createAiSdkHarness({ model: scripted([look('1'), look('2')]), tools });
+    expect(await harness.runFirstTurn(FIRST)).toMatchObject({
+      outcome: 'failed',
+      assistantMessage: { text: 'the model made two calls with the id call_0' },
+    });
+    expect(ran).toEqual([]);
+  });
+});
+
+test.each([false, true])('an output that the agent must give is checked, streamed: %s', async (stream) => {
+  const output = Output.object({ schema: z.object({ total: z.number() }) });
+  for (const [said, outcome] of [
+    ['{"total":7}', 'completed'],
+    ['{"total":"seven"}', 'failed'],
+  ] as const) {
+    const model = scripted([text(said)]);
+    const harness = createAiSdkHarness({ model, output, ...(stream && { onPart: () => {} }) });
+    expect(await harness.runFirstTurn(FIRST)).toMatchObject({ outcome });
+  }
+});
+
 describe('steps', () => {
   test('more than maxSteps fails', async () => {
     const { tools } = shop();
@@ -400,7 +441,6 @@ describe('steps', () => {
       {
         text: 'Done.',
         messages: [
-          { role: 'system', content: 'x' },
           { role: 'user', content: [{ type: 'text', text: FIRST.prompt }] },
           {
             role: 'assistant',
