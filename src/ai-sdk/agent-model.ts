@@ -19,6 +19,8 @@ type Prompt = Parameters<Generate>[0]['params']['prompt'];
 
 export interface AgentJournal {
   readonly effect: ResumedTurn['effect'];
+  /** The last attempt of which an operator said to run the turn again; 0 for none. */
+  readonly again: number;
   /** The arguments of every call that the model made in this turn, as it wrote them. */
   readonly texts: Map<string, string>;
   /** Why the agent must not go on, whatever it makes of it itself. */
@@ -36,14 +38,9 @@ export function journalModel(model: LanguageModel, journal: AgentJournal) {
     try {
       journal.stopped.signal.throwIfAborted();
       const asked = digestText(JSON.stringify(toJson(prompt)));
-      const run = async () => ({ asked, answer: (await ask()) as Json });
-      const stored = await journal.effect(`model:${index}`, run, { idempotent: true });
-      if (stored.asked !== asked)
-        throw new OutcomeUnknown(
-          `In another attempt the agent asked its model something else (question ${index + 1}).`,
-        );
+      const answer = await storedAnswer(journal, index, asked, async () => (await ask()) as Json);
       journal.modelError = undefined;
-      return stored.answer as T;
+      return answer as T;
     } catch (error) {
       journal.modelError = error;
       // The SDK may ask the same again.
@@ -56,6 +53,22 @@ export function journalModel(model: LanguageModel, journal: AgentJournal) {
     wrapGenerate: generating(kept, journal),
     wrapStream: streaming(kept, journal),
   });
+}
+
+async function storedAnswer(
+  { effect, again }: AgentJournal,
+  index: number,
+  asked: string,
+  ask: () => Promise<Json>,
+): Promise<Json> {
+  const run = async () => ({ asked, answer: await ask() });
+  for (const key of again > 0 ? [`model:${index}`, `model:${index}:${again}`] : [`model:${index}`]) {
+    const stored = await effect(key, run, { idempotent: true });
+    if (stored.asked === asked) return stored.answer;
+  }
+  throw new OutcomeUnknown(
+    `In another attempt the agent asked its model something else (question ${index + 1}). did_not_happen asks it anew.`,
+  );
 }
 
 type Keep = <T>(prompt: Prompt, ask: () => Promise<T>) => Promise<T>;

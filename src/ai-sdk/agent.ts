@@ -53,7 +53,7 @@ export function createAiSdkAgentHarness<TOOLS extends ToolSet>(options: AiSdkAge
       return runAgent(
         agent,
         { messages: [...given(first)] },
-        { effect, signal, place: { turnId, sessionId, attempt: 1 } },
+        { effect, signal, again: 0, place: { turnId, sessionId, attempt: 1 } },
       );
     },
     runResumedTurn: (turn) => resumeAgent(agent, turn),
@@ -61,7 +61,7 @@ export function createAiSdkAgentHarness<TOOLS extends ToolSet>(options: AiSdkAge
 }
 
 type Agent = AiSdkAgentHarnessOptions<ToolSet>;
-interface Around extends Pick<ResumedTurn, 'effect' | 'signal'> {
+interface Around extends Pick<ResumedTurn, 'effect' | 'signal'>, Pick<AgentJournal, 'again'> {
   readonly place: TurnPlace;
 }
 
@@ -72,17 +72,21 @@ async function resumeAgent(agent: Agent, turn: Parameters<Harness['runResumedTur
   if (state.open.length > 0) return pauseOf(state, agent.question);
   const place = { turnId, continuationId, attempt, ...(sessionId && { sessionId }) };
   const messages: ModelMessage[] = [...state.messages, { role: 'tool', content: state.answers }];
-  return runAgent(agent, { messages, edits: state.edits }, { effect, signal, place });
+  return runAgent(
+    agent,
+    { messages, edits: state.edits },
+    { effect, signal, again: turn.journal.didNotHappenUpTo, place },
+  );
 }
 
 async function runAgent(
   agent: Agent,
   { messages, edits = {} }: { messages: ModelMessage[]; edits?: AgentState['edits'] },
-  { effect, signal, place }: Around,
+  { effect, signal, again, place }: Around,
 ): Promise<HarnessResultInput> {
   const stopped = new AbortController();
   const texts = new Map<string, string>();
-  const journal: AgentJournal = { effect, texts, stopped, modelError: undefined };
+  const journal: AgentJournal = { effect, again, texts, stopped, modelError: undefined };
   const approved = new Set(approvedIn(messages));
   const end = await ended(async () => {
     const result = await agent.run({

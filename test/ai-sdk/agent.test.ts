@@ -298,7 +298,7 @@ test('told to stop while a tool runs: unknown, unless the tool may be run again'
 });
 
 test('an agent that asks its model something else after a crash is not guessed at', async () => {
-  const { tools } = shop();
+  const { tools, ran } = shop();
   const model = saying((prompt) => (prompt.length === 2 ? [call('refund', REFUND)] : [text('Done.')]));
   let day = 'Monday';
   const run: Options['run'] = ({ turn: _, ...options }) => generateText({ ...options, system: `It is ${day}.` });
@@ -310,6 +310,13 @@ test('an agent that asks its model something else after a crash is not guessed a
   day = 'Tuesday';
   const again = harness.runResumedTurn(resumed(paused, approved, { memory: kept, attempt: 2 }));
   await expect(again).rejects.toMatchObject({ name: 'OutcomeUnknown', message: /asked its model something else/ });
+  // An operator let it run again: what was approved stays done, the model is asked anew, once.
+  for (const attempt of [3, 4]) {
+    const turn = resumed(paused, approved, { memory: kept, attempt, again: 2 });
+    expect(await harness.runResumedTurn(turn)).toMatchObject({ outcome: 'completed' });
+  }
+  expect(ran).toHaveLength(1);
+  expect(model.doGenerateCalls).toHaveLength(3);
 });
 
 test('what a person approved runs, also when the tool would not ask any more', async () => {

@@ -107,7 +107,7 @@ type Decided = Partial<ResumedTurn['calls'][number]> & Pick<ResumedTurn['calls']
 export function resumed(
   result: HarnessResultInput,
   decided: readonly Decided[],
-  options: { memory?: Memory; attempt?: number; noAnswer?: boolean; signal?: AbortSignal } = {},
+  options: { memory?: Memory; attempt?: number; noAnswer?: boolean; signal?: AbortSignal; again?: number } = {},
 ): ResumedTurn {
   const { memory: kept = memory(), attempt = 1 } = options;
   if (!('continuation' in result)) throw new Error('the turn did not pause');
@@ -125,7 +125,7 @@ export function resumed(
     attempt,
     effect: (key: string, run: (id: string) => Json, { idempotent = false } = {}) => effect(kept, key, run, idempotent),
     journal: {
-      didNotHappenUpTo: 0,
+      didNotHappenUpTo: options.again ?? 0,
       async read() {
         const body = kept.writes.findLast(({ checkpoint }) => checkpoint)?.checkpoint;
         const tail = Math.max(0, ...kept.writes.flatMap(({ events }) => events.map(({ sequence }) => sequence)));
