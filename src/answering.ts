@@ -22,15 +22,16 @@ import { isTerminal, winnerOf } from './record.ts';
 import { type RepairDeps, repair } from './repair.ts';
 import { type ContinuationRecord, type Refusal, RefusalCode, type Refused, type Winner } from './schema.ts';
 
+interface Taken {
+  readonly ok: true;
+  readonly outcome: 'accepted';
+  readonly answer: Winner;
+  readonly record: ContinuationRecord;
+  /** This very message had been accepted before. */
+  readonly repeated?: true;
+}
 export type Answered =
-  | {
-      readonly ok: true;
-      readonly outcome: 'accepted';
-      readonly answer: Winner;
-      readonly record: ContinuationRecord;
-      /** This very message had been accepted before. */
-      readonly repeated?: true;
-    }
+  | Taken
   /** Nobody took it yet, but the message is durable and will be applied once. */
   | { readonly ok: true; readonly outcome: 'stored' }
   | Refused;
@@ -79,7 +80,7 @@ function untaken(id: string): ContinuationError {
   return new ContinuationError('temporal_unavailable', message);
 }
 
-function repeat(winner: Winner, record: ContinuationRecord): Answered {
+function repeat(winner: Winner, record: ContinuationRecord): Taken {
   return { ok: true, outcome: 'accepted', answer: winner, record, repeated: true };
 }
 
@@ -112,34 +113,39 @@ async function sendUpdate(
     const deadline = Date.now() + deps.answerTimeoutMs;
     const run = () => handle.executeUpdate(update, { args: [message], updateId });
     const { record, answer: winner }: Accepted = await deps.temporal.withDeadline(deadline, run);
-    return await projected(deps, record, winner);
+    return await asTheRowKnows(deps, id, { ok: true, outcome: 'accepted', answer: winner, record });
   } catch (error) {
-    return readFailure(error, id);
+    const failure = readFailure(error, id);
+    return typeof failure === 'object' ? asTheRowKnows(deps, id, failure) : failure;
   }
 }
 
 /**
- * The row shows the answer before the caller hears of it, so that whoever reads next sees the ask as decided. When the row
- * knows another winner of this suspension (the workflow was reset), that one is told (C1).
+ * The row shows the answer before the caller hears of it, so that whoever reads next sees the ask as decided. Who won is what the
+ * row knows (C1): a workflow that was reset may have taken another answer, and one that was terminated an answer that the row,
+ * which maintenance has ended, did not take; then the row is asked what to tell.
  */
-async function projected(deps: AnsweringDeps, record: ContinuationRecord, winner: Winner): Promise<Answered> {
-  const accepted: Answered = { ok: true, outcome: 'accepted', answer: winner, record };
+async function asTheRowKnows(deps: AnsweringDeps, id: string, told: Taken | Refused): Promise<Answered | 'gone'> {
+  const winner = told.ok ? told.answer : told.refusal.winner;
+  if (!winner) return told;
   // The begin of its turn writes the same: with a moment's grace the two do not wait for each other's lock.
-  if (next(record).do === 'runTurn') await sleep(BEGIN_GRACE_MS);
+  if (told.ok && next(told.record).do === 'runTurn') await sleep(BEGIN_GRACE_MS);
   try {
-    const row = await deps.store.write(record, decisionReceipts(record));
+    const { store } = deps;
+    const row = await (told.ok ? store.write(told.record, decisionReceipts(told.record)) : store.getAcrossScopes(id));
     const known = row?.record.answers.find((one) => one.suspensionId === winner.suspensionId);
-    if (!known || known.contentDigest === winner.contentDigest) return accepted;
+    if (!row || known?.contentDigest === winner.contentDigest) return told;
+    if (!known) return told.ok || isTerminal(row.record) ? 'gone' : told;
     const message = 'this was already answered';
     return { ok: false, refusal: { code: 'already_resumed', message, winner: winnerOf(known) } };
   } catch (error) {
-    // The workflow has it, and the turn writes the same row first: the answer stands.
-    if (error instanceof ContinuationError && error.code === 'database_unavailable') return accepted;
+    // The workflow has it, and the turn writes the same row first: what it said stands.
+    if (error instanceof ContinuationError && error.code === 'database_unavailable') return told;
     throw error;
   }
 }
 
-function readFailure(error: unknown, id: string): Answered | Unheard {
+function readFailure(error: unknown, id: string): Taken | Refused | Unheard {
   if (error instanceof WorkflowUpdateFailedError && error.cause instanceof ApplicationFailure) {
     const { type, details } = error.cause;
     if (type === REPEATED) {

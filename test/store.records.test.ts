@@ -200,6 +200,21 @@ describe('write', () => {
     expect(await db().receipts(SCOPE, ended.id)).toHaveLength(2);
   });
 
+  test('never takes another answer than the one that it knows, however high the revision of a reset workflow (C1)', async () => {
+    const record = await paused(db());
+    const first = answered(record, { text: 'first' });
+    await db().write(first, decisionReceipts(first));
+    const extended = play(record, { type: 'extended', at: later(MINUTE), expiresAt: later(3 * HOUR) });
+    for (const reset of [
+      answered(extended, { text: 'second' }),
+      play(extended, { type: 'stopped', reason: 'cancelled_by_user', at: NOON }),
+    ]) {
+      expect(reset.revision).toBeGreaterThan(first.revision);
+      expect((await db().write(reset, decisionReceipts(reset)))?.record).toEqual(first);
+    }
+    expect((await db().receipts(SCOPE, record.id))?.map(({ kind }) => kind)).toEqual(['created', 'admitted']);
+  });
+
   test('finds nothing to write without a row', async () => {
     expect(await db().write(fresh().record, [])).toBeNull();
   });

@@ -67,6 +67,26 @@ const kindsOf = async (id: string) => (await stack.client.receipts(id))?.map((on
 const CLOSED = { code: 'workflow_closed', message: 'Its workflow was closed from outside: TERMINATED.' };
 
 describe('a workflow terminated from outside', () => {
+  test('right after it took an answer: the row ends first, and the caller is not told that it was accepted (C1)', async () => {
+    // Turns that nobody runs, so that only the client can write the answer.
+    const { id } = await created(stack.newClient({ turnTaskQueue: `nobody-${randomUUID()}` }));
+    const store: Store = {
+      ...stack.store,
+      async write(record, receipts) {
+        if (record.status === 'resuming' && (await stack.handle(id).describe()).status.name === 'RUNNING') {
+          await stack.handle(id).terminate('by hand');
+          const row = await stack.store.getAcrossScopes(id);
+          if (row) await repair(repairDeps(), row);
+        }
+        return stack.store.write(record, receipts);
+      },
+    };
+    const refusal = refusalOf(await stack.newClient({ store }).resume({ continuationId: id, trigger: reply() }));
+    expect(refusal).toMatchObject({ code: 'already_terminal', status: 'failed' });
+    expect(await stack.client.get({ continuationId: id })).toMatchObject({ status: 'failed', answers: [] });
+    expect(await kindsOf(id)).toEqual(['created', 'stopped']);
+  });
+
   test('while it waits: the next answer repairs the row and is refused, and so is every other', async () => {
     const { id } = await created(stack.client);
     await stack.waits(id);

@@ -136,6 +136,29 @@ describe('a continuation is reset while its turn runs', () => {
     taken(await stack.client.stop({ continuationId: id, reason: 'cancelled_by_user' }));
     expect((await agreedEnd(stack, id)).kinds).toEqual(['created', 'admitted', 'started', 'uncertain', 'stopped']);
   });
+
+  test('its deadline is extended and another answer is given: the row keeps the first all the same', async () => {
+    const { id, bounds } = await created(stack.client);
+    actors.plays(id, () => new Promise(() => {}));
+    taken(await stack.client.resume({ continuationId: id, messageId: 'first', trigger: reply('first') }));
+    await actors.running(id);
+    await reset(id, 0, { reapply: false });
+    await vi.waitFor(async () => expect(await stack.handle(id).query('status')).toMatchObject({ status: 'pending' }));
+    // Two more revisions than the row has, past the client.
+    for (const hours of [2, 3]) {
+      const expiresAt = new Date(Date.parse(bounds.expiresAt ?? '') + hours * 3_600_000).toISOString();
+      await stack.handle(id).executeUpdate('extend', { args: [{ expiresAt }] });
+    }
+    const other = refusalOf(
+      await stack.client.resume({ continuationId: id, messageId: 'second', trigger: reply('second') }),
+    );
+    expect(other).toMatchObject({ code: 'already_resumed', winner: { messageId: 'first', subject: 'anonymous' } });
+    const record = await becomes(stack.client, id, (one) => one.resume?.uncertain !== undefined);
+    expect(record.answers).toMatchObject([{ messageId: 'first' }]);
+    expect(actors.turns(id)).toHaveLength(1);
+    taken(await stack.client.stop({ continuationId: id, reason: 'cancelled_by_user' }));
+    expect((await agreedEnd(stack, id)).kinds).toEqual(['created', 'admitted', 'started', 'uncertain', 'stopped']);
+  });
 });
 
 describe('a continuation that asks again is reset to its first question', () => {

@@ -43,11 +43,18 @@ begin
   return c;
 end $$;
 
--- The locked row c after record r and its receipts: unchanged where c is terminal or r is not newer (C10, C14).
+-- Whether record r goes on from the row c: no answer that the row knows is missing in it, or another one. A workflow that was
+-- reset may have taken another, and may have got to a higher revision (C1).
+create function goes_on(c continuations, r jsonb) returns boolean language sql immutable as $$
+  select not exists (select from jsonb_array_elements(c.record -> 'answers') with ordinality a (answer, n)
+    where r #>> array['answers', (n - 1)::text, 'contentDigest'] is distinct from a.answer ->> 'contentDigest')
+$$;
+
+-- The locked row c after record r and its receipts: unchanged where c is terminal, or r is not newer or of another history (C10, C14).
 create function moved_on(c continuations, r jsonb, added jsonb) returns continuations language plpgsql
 set search_path from current as $$
 begin
-  if c.status not in ('pending', 'resuming') or (r ->> 'revision')::integer <= c.revision then
+  if c.status not in ('pending', 'resuming') or (r ->> 'revision')::integer <= c.revision or not goes_on(c, r) then
     return c;
   end if;
   return with_receipts(with_record(c, r), added);
