@@ -295,4 +295,22 @@ describe('the feed of events', () => {
     expect(events.map(({ data }) => data.kind)).toEqual(['admitted', 'started', 'settled', 'delivered']);
     await again.close();
   });
+
+  test('a reader that is cut off again and again misses nothing and hears nothing twice, while many commit at once', async () => {
+    const alice = await api.user({ scope: 'app=feed-cut' });
+    const before = await alice.send('POST', '/v1/continuations', approval());
+    const inputs = Array.from({ length: 40 }, approval);
+    const creating = Promise.all(inputs.map((input) => alice.send('POST', '/v1/continuations', input)));
+    const heard: Array<{ id: string; of: string }> = [];
+    // From the beginning of the scope: what was before comes first.
+    const first = await read(alice.token, '/v1/events', '0-0');
+    while (heard.length < 41) {
+      const stream = heard.length === 0 ? first : await read(alice.token, '/v1/events', heard.at(-1)?.id);
+      const events = await stream.until((seen) => seen.length > 0);
+      heard.push(...events.map(({ id, data }) => ({ id, of: data.continuationId })));
+      await stream.close();
+    }
+    const created = (await creating).map(({ body }) => body.record.id);
+    expect(heard.map(({ of }) => of).sort()).toEqual([before.body.record.id, ...created].sort());
+  });
 });
