@@ -1,7 +1,9 @@
 /** The command line against real servers, in this process: `runCli` gets words and answers with an exit code. */
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import type { CliIo } from '../src/cli/io.ts';
 import { EXIT, type Report, reportAnswer } from '../src/cli/outcome.ts';
@@ -12,6 +14,7 @@ import { clockFinding } from '../src/diagnosis.ts';
 import {
   type ContinuationRecord,
   type CreateContinuationInput,
+  ensureSearchAttributes,
   type HarnessResultInput,
   OutcomeUnknown,
   type ResumedTurn,
@@ -230,6 +233,61 @@ describe('an answer of each kind', () => {
   });
 });
 
+describe('an agent at the command line', () => {
+  const input = (more = {}) => ({
+    assistantId: 'bot',
+    originTurnId: `turn-${++count}`,
+    harnessResult: { outcome: 'needs_clarification', continuation: { state: { question: 'Which?', step: 7 } } },
+    ...more,
+  });
+
+  test('create keeps a turn from a file or standard input, once, and says how to answer', async () => {
+    const text = JSON.stringify(input());
+    const first = await cli(['create', '-'], { input: async () => text });
+    expect(first).toMatchObject({ code: 0, error: '' });
+    const [, id = ''] = /^Created: (cont_\w+) is pending\./.exec(first.out) ?? [];
+    expect(first.out).toContain(`continuations reply ${id} `);
+    const again = await cli(['create', '-', '--json'], { input: async () => text });
+    expect(JSON.parse(again.out)).toMatchObject({ ok: true, created: false, record: { id } });
+    const other = JSON.stringify({ ...JSON.parse(text), sessionId: 'another' });
+    expect(await cli(['create', '-'], { input: async () => other })).toMatchObject({
+      code: 2,
+      error: expect.stringMatching(/^Refused \(create_conflict\)/),
+    });
+    expect(
+      await cli(['create', '-'], { input: async () => JSON.stringify(input({ bounds: { nope: 1 } })) }),
+    ).toMatchObject({
+      code: 2,
+      error: expect.stringMatching(/^Refused \(invalid_input\): .*bounds/),
+    });
+    expect(await cli(['create', '/nowhere.json'])).toMatchObject({
+      code: 1,
+      error: expect.stringMatching(/^\/nowhere\.json cannot be read \(ENOENT\)/),
+    });
+    expect(await cli(['create', '-'], { input: async () => '{' })).toMatchObject({ code: 1 });
+  });
+
+  test('take hands the state out once; no worker runs the turn', async () => {
+    const { id } = await pause('needs_clarification', { question: 'Which?', step: 7 });
+    const words = ['take', id, '{"type":"user_reply","message":{"text":"this"}}', '--message-id', 'm1'];
+    const taken = await cli([...words, '--json']);
+    expect(taken.code).toBe(0);
+    expect(JSON.parse(taken.out)).toMatchObject({ outcome: 'taken', state: { question: 'Which?', step: 7 } });
+    expect(await cli(words)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^Accepted before, there is nothing to run: user_reply by tester/),
+    });
+    expect(
+      await cli(['take', id, '-'], { input: async () => '{"type":"user_reply","message":{"text":"no"}}' }),
+    ).toMatchObject({
+      code: 2,
+      error: expect.stringMatching(/^Refused \(already_terminal\): .* It was answered: user_reply by tester/),
+    });
+    expect(turnOf(id)).toEqual([]);
+    expect(await stack.client.get({ continuationId: id })).toMatchObject({ status: 'completed' });
+  });
+});
+
 describe('what is asked again', () => {
   test('a suspension is never filled in; the printed command names it and works as printed', async () => {
     script = () => ({
@@ -408,6 +466,25 @@ describe('doctor', () => {
     const nowhere = await cli(['doctor'], { env: { ...env, TEMPORAL_NAMESPACE: 'no-such' } });
     expect(nowhere.out).toContain('FAULT    namespace: no-such does not exist. Create it');
     expect(nowhere.code).toBe(EXIT.failed);
+  });
+
+  test('a namespace where our search attributes are not registered works, though not as well', async () => {
+    const namespace = `bare-${Date.now()}`;
+    const create = ['operator', 'namespace', 'create', '--address', stack.address, namespace];
+    await promisify(execFile)(inject('temporalCli'), create);
+    const env = {
+      DATABASE_URL: stack.databaseUrl,
+      TEMPORAL_ADDRESS: inject('temporalAddress'),
+      TEMPORAL_NAMESPACE: namespace,
+    };
+    const found = async () => levels(await cli(['doctor', '--json'], { env }));
+    // A new namespace shows after a moment.
+    await expect.poll(found, { timeout: 30_000 }).toMatchObject({ namespace: 'ok', 'search attributes': 'warning' });
+    expect((await cli(['doctor'], { env })).out).toMatch(
+      /warning {2}search attributes: missing: ContinuationStatus, .* a worker registers them when it may/,
+    );
+    await ensureSearchAttributes(stack.connection, namespace);
+    await expect.poll(found, { timeout: 30_000 }).toMatchObject({ 'search attributes': 'ok' });
   });
 
   test('a database without our tables', async () => {

@@ -42,7 +42,7 @@ interface AnswerArgs {
   readonly until: ResumeOptions['until'];
   readonly timeout: string | undefined;
 }
-type Trigger = ResumeContinuationInput['trigger'];
+export type Trigger = ResumeContinuationInput['trigger'];
 
 /**
  * The id that ties the answer to its ask is read from the record. When the record does not wait for this type, the client is
@@ -64,7 +64,9 @@ export async function answer<T extends WaitCondition['type']>(
   return reportAnswer(await client.resume(message, options), io, report);
 }
 
-function envelope(args: AnswerArgs): Omit<ResumeContinuationInput, 'continuationId' | 'trigger'> {
+export function envelope(
+  args: Pick<AnswerArgs, 'suspension' | 'digest' | 'message-id'>,
+): Omit<ResumeContinuationInput, 'continuationId' | 'trigger'> {
   return {
     ...(args['message-id'] !== undefined && { messageId: args['message-id'] }),
     ...(args.suspension !== undefined && { suspensionId: args.suspension }),
@@ -169,7 +171,7 @@ const wake = defineCliCommand('wake', {
     answer(session, args, 'scheduled_wake', ({ wakeUpId = NONE }) => ({ type: 'scheduled_wake', wakeUpId })),
 });
 
-function parseJson(text: string, what: string): Json {
+export function parseJson(text: string, what: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch {

@@ -26,7 +26,7 @@ const commonArgs = {
   data: {
     type: 'string',
     valueHint: 'dir',
-    description: 'Data folder of a running `npm start`; default: .data, here or above.',
+    description: 'Data folder of a running `dev`; default: .data, here or above.',
   },
 } as const satisfies ArgsDef;
 type Common = typeof commonArgs;

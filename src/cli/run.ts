@@ -2,9 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { isContinuationError } from '../errors.ts';
+import { agentCommands } from './agent-commands.ts';
 import { answerCommands } from './answer-commands.ts';
 import { type CliCommand, PROGRAM_NAME, UsageError } from './command.ts';
 import { decideCommands } from './decide-commands.ts';
+import { dev } from './dev-command.ts';
 import { doctor } from './doctor-command.ts';
 import type { CliIo } from './io.ts';
 import { keyCommands } from './key-commands.ts';
@@ -15,12 +17,14 @@ import { serverCommands } from './server-commands.ts';
 import { plain } from './text.ts';
 
 export const commands: readonly CliCommand[] = [
+  ...agentCommands,
   ...readCommands,
   ...decideCommands,
   ...answerCommands,
   ...manageCommands,
   ...keyCommands,
   ...serverCommands,
+  dev,
   doctor,
 ];
 
@@ -69,7 +73,7 @@ ${commands.map(({ name, description }) => `  ${name.padEnd(width)}  ${descriptio
 ${PROGRAM_NAME} <command> --help shows options and examples.
 
 Servers: DATABASE_URL and Temporal's own settings (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_PROFILE, …);
-without them, those of a running \`npm start\` of this folder.
+without them, those of a running \`continuations dev\` (in a clone \`npm start\`) of this folder.
 
 Exit codes: ${EXIT.done} accepted, stored or done; ${EXIT.failed} wrong use, or a server that does not answer; ${EXIT.refused} refused, nothing was changed.`;
 }

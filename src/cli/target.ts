@@ -1,4 +1,4 @@
-/** Which servers a command talks to: those that the environment names, else those of the `npm start` of this folder. */
+/** Which servers a command talks to: those that the environment names, else those of the development stack of this folder. */
 import { type Config, loadConfig } from '../config.ts';
 import { findDataDir, isAlive, readStackFile, type StackFile } from '../dev/stack-file.ts';
 import { ContinuationError } from '../errors.ts';
@@ -23,12 +23,12 @@ export function findTarget(io: CliIo, dataDirGiven?: string): Target {
 
 function merged(config: Config, stack: StackFile): Target {
   const databaseUrl = config.databaseUrl ?? stack.databaseUrl;
-  if (!databaseUrl) throw misconfigured('`npm start` was given a DATABASE_URL: set the same one here.');
+  if (!databaseUrl) throw misconfigured('the development stack was given a DATABASE_URL: set the same one here.');
   // Half of one stack and half of another would look for workflows where they are not.
   const own = config.databaseUrl === undefined || stack.databaseUrl === undefined;
   if (config.temporal.named || !own) return { ...config, databaseUrl };
   const address = stack.temporalAddress;
-  if (!address) throw misconfigured('`npm start` was given a TEMPORAL_ADDRESS: set the same one here.');
+  if (!address) throw misconfigured('the development stack was given a TEMPORAL_ADDRESS: set the same one here.');
   return { ...config, databaseUrl, temporal: { connection: { address }, namespace: 'default', named: true } };
 }
 
@@ -36,7 +36,7 @@ function whyNoStack(dataDir: string | undefined, stack: StackFile | undefined): 
   const what = stack
     ? `The development stack in ${dataDir} does not run`
     : `No database is named and no development stack runs ${dataDir ? `in ${dataDir}` : 'here'}`;
-  return `${what}: set DATABASE_URL (and TEMPORAL_ADDRESS), or start one with \`npm start\`.`;
+  return `${what}: set DATABASE_URL (and TEMPORAL_ADDRESS), or start one with \`continuations dev\`, in a clone \`npm start\`.`;
 }
 
 function misconfigured(message: string): ContinuationError {

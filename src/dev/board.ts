@@ -7,6 +7,7 @@ import { statusInWords } from '../cli/view.ts';
 import type { ContinuationClient, ContinuationRecord, Harness, Winner } from '../index.ts';
 import type { PendingRecord } from '../schema.ts';
 import { waitInWords } from '../summary.ts';
+import type { DevApi } from './api.ts';
 import type { DevStack } from './stack.ts';
 
 type Print = (line: string) => void;
@@ -14,6 +15,7 @@ type Print = (line: string) => void;
 export interface Board {
   readonly stack: DevStack;
   readonly connection: Connection;
+  readonly api: DevApi;
   /** Options that the command line needs to find this stack. */
   readonly flags: readonly string[];
   readonly env: NodeJS.ProcessEnv;
@@ -34,7 +36,10 @@ export async function describeAsk(record: PendingRecord, board: Board): Promise<
     ...calls,
     ...(bounds.expiresAt ? [`  (until ${bounds.expiresAt}, ${relative(bounds.expiresAt, new Date())})`] : []),
     '',
-    `Answer it in another terminal${environment(board.stack)}, in one of these ways:`,
+    `Answer it in the inbox: ${board.api.inboxUrl}/${record.id}`,
+    `(log in with ${board.api.key})`,
+    '',
+    `or in another terminal${environment(board.stack)}, in one of these ways:`,
     '',
     ...lines.map((line) => `  ${line}`),
     `  ${signalLine(record, temporalCommand(board))}`,
@@ -70,8 +75,10 @@ function temporalCommand({ stack, env }: Board): { program: string; flags: strin
 }
 
 /** Where to look. */
-export function describePlaces({ stack, flags }: Board, refundsFile: string): string {
+export function describePlaces({ stack, flags, api }: Board, refundsFile: string): string {
   const places = [
+    ['Inbox', api.inboxUrl],
+    ['Key for it', api.key],
     ['All that waits', commandLine(['npx', 'continuations', 'list', ...flags])],
     ...(stack.uiUrl ? [['Temporal UI', stack.uiUrl]] : [['Temporal', `${stack.temporal.connection.address}`]]),
     ['Database', stack.own.database ? stack.databaseUrl : 'as DATABASE_URL says'],

@@ -41,6 +41,7 @@ async function assertPorts({ ports }: StartOptions, config: Config): Promise<voi
     await assertFree(ports.temporal, 'The Temporal server', '--temporal-port', 'TEMPORAL_ADDRESS');
     await assertFree(ports.ui, 'The Temporal UI', '--ui-port');
   }
+  await assertFree(ports.http, 'The HTTP API', '--http-port');
   if (!config.databaseUrl) await assertFree(ports.database, 'PostgreSQL', '--database-port', 'DATABASE_URL');
 }
 

@@ -7,13 +7,13 @@ import { createShop } from '../../examples/support-agent/tools.ts';
 import { loadConfig } from '../config.ts';
 import type { ContinuationClient } from '../index.ts';
 import type { PendingRecord } from '../schema.ts';
+import { inboxUrlOf, startApi } from './api.ts';
 import { type Board, describeAsk, describePlaces, narrate, narrated } from './board.ts';
 import type { Cleanup } from './cleanup.ts';
 import { preflight } from './preflight.ts';
 import { createProgress } from './progress.ts';
 import { quietTemporal, startBundling, startService } from './service.ts';
-import { type DevStack, startStack } from './stack.ts';
-import { removeStackFile, writeStackFile } from './stack-file.ts';
+import { announceStack, startStack } from './stack.ts';
 import type { StartOptions } from './start-options.ts';
 
 const print = (line: string): void => console.log(line);
@@ -30,7 +30,8 @@ export interface Start {
 
 /** Starts everything, shows what waits, and tells what happens until the end. */
 export async function start({ options, cleanup, ended, fail }: Start): Promise<void> {
-  const config = loadConfig(process.env);
+  const given = loadConfig(process.env);
+  const config = { ...given, http: { ...given.http, port: options.ports.http } };
   const progress = createProgress(print);
   await preflight(options, config, progress);
   quietTemporal(event);
@@ -43,14 +44,26 @@ export async function start({ options, cleanup, ended, fail }: Start): Promise<v
   const { temporal, databaseUrl } = stack;
   const { taskQueue, scope } = config;
   const harness = narrated(agent.harness, event);
+  const linkTo = (id: string) => `${inboxUrlOf(config.http)}/${id}`;
   const { client, connection } = await startService(
-    { temporal, databaseUrl, taskQueue, scope, harness, workflowBundle, delivery: outbox.delivery, onFailure: fail },
+    {
+      temporal,
+      databaseUrl,
+      taskQueue,
+      scope,
+      harness,
+      workflowBundle,
+      delivery: outbox.delivery,
+      onFailure: fail,
+      linkTo,
+    },
     progress,
     cleanup,
   );
+  const api = await startApi({ ...config, temporal, databaseUrl }, progress, cleanup);
   announceStack(dataDir, stack, cleanup);
   const flags = [...(options.dataDirGiven ? ['--data', dataDir] : [])];
-  const board: Board = { stack, connection, flags, env: process.env };
+  const board: Board = { stack, connection, api, flags, env: process.env };
   const tellAsk = async (record: PendingRecord) => print(`\n${await describeAsk(record, board)}\n`);
   for (const record of await waiting(client, () => takeTurn(agent, client))) await tellAsk(record);
   print(`${describePlaces(board, relative('.', refundsFile))}\n`);
@@ -77,16 +90,4 @@ async function takeTurn(agent: ReturnType<typeof createSupportAgent>, client: Co
   const text = 'My kettle from order 1042 arrived broken. I would like my money back.';
   print(`\nA customer writes: “${text}”`);
   await receive(agent, client, { conversation: `chat-${Date.now().toString(36)}`, customer: 'ada', text });
-}
-
-/** Only what is ours is written down: other addresses may carry secrets, and stay where they are. */
-function announceStack(dataDir: string, { temporal, databaseUrl, own }: DevStack, cleanup: Cleanup): void {
-  const { address } = temporal.connection;
-  writeStackFile(dataDir, {
-    pid: process.pid,
-    startedAt: new Date().toISOString(),
-    ...(own.temporal && address && { temporalAddress: address }),
-    ...(own.database && { databaseUrl }),
-  });
-  cleanup.add(async () => removeStackFile(dataDir, process.pid));
 }

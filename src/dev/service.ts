@@ -24,6 +24,8 @@ export interface ServiceOptions {
   readonly harness: Harness;
   readonly delivery: Delivery;
   readonly workflowBundle: ReturnType<typeof bundleWorkflows>;
+  /** Where a person can answer a continuation. */
+  readonly linkTo?: (id: string) => string;
   /** Called when the worker ends without being asked to. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -60,14 +62,14 @@ export function startBundling(): ReturnType<typeof bundleWorkflows> {
 }
 
 export async function startService(options: ServiceOptions, progress: Progress, cleanup: Cleanup): Promise<Service> {
-  const { temporal, databaseUrl, taskQueue, harness, delivery } = options;
+  const { temporal, databaseUrl, taskQueue, harness, delivery, linkTo } = options;
   const { connection, native } = await progress.step('Connecting to Temporal', () => connect(temporal, cleanup));
   await registerAttributes(connection, temporal.namespace, progress);
   const store = createStore({ url: databaseUrl });
   cleanup.add(store.close);
   const { namespace } = temporal;
   const caller = { subject: 'agent', ...(options.scope && { scope: options.scope }) };
-  const client = createClient({ connection, namespace, store, taskQueue, caller });
+  const client = createClient({ connection, namespace, store, taskQueue, caller, ...(linkTo && { linkTo }) });
   cleanup.add(client.close);
   const worker = await progress.step('Starting the worker', async () =>
     createWorker({

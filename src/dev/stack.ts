@@ -8,6 +8,7 @@ import type { Cleanup } from './cleanup.ts';
 import { DevError } from './dev-error.ts';
 import { startPostgres } from './postgres.ts';
 import type { Progress } from './progress.ts';
+import { removeStackFile, writeStackFile } from './stack-file.ts';
 import { findTemporalCli } from './temporal-cli.ts';
 import { startTemporalServer } from './temporal-server.ts';
 
@@ -115,6 +116,18 @@ async function startTemporal(
     ...(server.uiUrl && { uiUrl: server.uiUrl }),
     temporalCli: cliPath,
   };
+}
+
+/** Only what is ours is written down: other addresses may carry secrets, and stay where they are. */
+export function announceStack(dataDir: string, { temporal, databaseUrl, own }: DevStack, cleanup: Cleanup): void {
+  const { address } = temporal.connection;
+  writeStackFile(dataDir, {
+    pid: process.pid,
+    startedAt: new Date().toISOString(),
+    ...(own.temporal && address && { temporalAddress: address }),
+    ...(own.database && { databaseUrl }),
+  });
+  cleanup.add(async () => removeStackFile(dataDir, process.pid));
 }
 
 const SQLITE_HEADER = 'SQLite format 3\0';

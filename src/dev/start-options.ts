@@ -8,13 +8,13 @@ export interface StartOptions {
   readonly dataDir: string;
   /** The folder was chosen, so other commands have to be told of it. */
   readonly dataDirGiven: boolean;
-  readonly ports: { readonly temporal: number; readonly ui: number; readonly database: number };
+  readonly ports: Readonly<Record<'temporal' | 'ui' | 'database' | 'http', number>>;
 }
 
-const DEFAULT_PORTS = { temporal: 7233, ui: 8233, database: 54329 } as const;
+const DEFAULT_PORTS = { temporal: 7233, ui: 8233, database: 54329, http: 8081 } as const;
 
-export const HELP = `Starts a development stack: a Temporal server with its UI, PostgreSQL, and a worker with the example agent, which
-takes a turn that has to wait. Everything is kept in one folder; Ctrl-C ends it, and the next start finds what waits.
+export const HELP = `Starts a development stack: a Temporal server with its UI, PostgreSQL, the HTTP API with the inbox, and a worker with
+the example agent, which takes a turn that has to wait. Everything is kept in one folder; Ctrl-C ends it, and the next start finds what waits.
 
 Usage: npm start -- [options]
 
@@ -22,6 +22,7 @@ Usage: npm start -- [options]
   --temporal-port <port>  Default: ${DEFAULT_PORTS.temporal}
   --ui-port <port>        Temporal's web UI. Default: ${DEFAULT_PORTS.ui}
   --database-port <port>  PostgreSQL. Default: ${DEFAULT_PORTS.database}
+  --http-port <port>      HTTP API and inbox. Default: ${DEFAULT_PORTS.http}
   --help
 
 Environment:
@@ -32,7 +33,11 @@ Environment:
 
 /** Throws `invalid_configuration` with one sentence. */
 export function parseStartOptions(words: readonly string[], dataDir?: string): StartOptions {
-  const values = parse(words);
+  return startOptionsOf(parse(words), dataDir);
+}
+
+/** The same from options that are read already, as `continuations dev` has them. */
+export function startOptionsOf(values: StartValues, dataDir?: string): StartOptions {
   const given = values.data ?? (dataDir || undefined);
   return {
     help: values.help === true,
@@ -42,9 +47,15 @@ export function parseStartOptions(words: readonly string[], dataDir?: string): S
       temporal: port('temporal-port', values['temporal-port'], DEFAULT_PORTS.temporal),
       ui: port('ui-port', values['ui-port'], DEFAULT_PORTS.ui),
       database: port('database-port', values['database-port'], DEFAULT_PORTS.database),
+      http: port('http-port', values['http-port'], DEFAULT_PORTS.http),
     },
   };
 }
+
+type Port = 'temporal-port' | 'ui-port' | 'database-port' | 'http-port';
+export type StartValues = { readonly [name in Port | 'data']?: string | undefined } & {
+  readonly help?: boolean | undefined;
+};
 
 function parse(words: readonly string[]) {
   const text = { type: 'string' } as const;
@@ -54,6 +65,7 @@ function parse(words: readonly string[]) {
       'temporal-port': text,
       'ui-port': text,
       'database-port': text,
+      'http-port': text,
       help: { type: 'boolean', short: 'h' },
     } as const;
     return parseArgs({ args: [...words], options }).values;

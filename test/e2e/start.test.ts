@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { freePort } from '../../src/dev/tcp-port.ts';
+import { startBrowser } from '../support/browser.ts';
 
 const run = promisify(execFile);
 const SLOW = 180_000;
@@ -21,8 +22,8 @@ let started: ChildProcess[] = [];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'start-'));
   chmodSync(folder, 0o755);
-  const [temporal, ui, database] = [await freePort(), await freePort(), await freePort()];
-  ports = ['--temporal-port', `${temporal}`, '--ui-port', `${ui}`, '--database-port', `${database}`];
+  const names = ['--temporal-port', '--ui-port', '--database-port', '--http-port'];
+  ports = (await Promise.all(names.map(async (name) => [name, `${await freePort()}`]))).flat();
 });
 afterEach(() => {
   for (const child of started) if (child.pid && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
@@ -80,6 +81,10 @@ describe('one folder, several lives', () => {
     waiting = (await first.says(/npx continuations approve (cont_\w+) --suspension sus_\w+/))[1]!;
     expect(first.output()).toMatch(new RegExp(`/namespaces/default/workflows/${waiting}/[0-9a-f-]{36}/user-metadata`));
     expect(first.output()).toContain('postgres://');
+    const [, inbox = ''] = await first.says(/Answer it in the inbox: (http:\S+)\n\(log in with key_/);
+    expect(inbox).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:\\d+/inbox/${waiting}$`));
+    // Whoever is not logged in is asked to.
+    expect((await fetch(inbox)).url).toContain('/inbox/login?next=');
     process.kill(-first.child.pid!, 'SIGINT');
     expect(await first.ended).toBe(0);
     expect(await processesOf(folder)).toEqual([]);
@@ -133,6 +138,25 @@ describe('one folder, several lives', () => {
     await fourth.says(/is completed; follow-up: delivered/);
     process.kill(-fourth.child.pid!, 'SIGINT');
     expect(await fourth.ended).toBe(0);
+  });
+
+  test('whoever opens the printed address and logs in with the printed key answers there', {
+    timeout: SLOW,
+  }, async () => {
+    const fifth = npmStart();
+    await fifth.says(PROMPT);
+    const [, inbox = '', key = ''] = await fifth.says(/Answer it in the inbox: (\S+)\n\(log in with (key_\S+)\)/);
+    const browser = await startBrowser();
+    const page = await (await browser.context()).newPage();
+    await page.goto(inbox);
+    await page.getByLabel('Your key').fill(key);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('button', { name: 'Approve' }).click();
+    await fifth.says(/approved by \S+ over inbox:key_\w+: the turn runs/);
+    await fifth.says(/is completed; follow-up: delivered/);
+    await browser.close();
+    process.kill(-fifth.child.pid!, 'SIGINT');
+    expect(await fifth.ended).toBe(0);
   });
 });
 
