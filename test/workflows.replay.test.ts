@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { DefaultLogger, Runtime, Worker, type WorkflowBundleOption } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ContinuationOutcome } from '../workflows/messages.ts';
+import { GUARDED, UNGUARDED } from './support/changed-workflow.ts';
 import { bundleMutated } from './support/mutated-bundle.ts';
 import { workflowBundle } from './support/stack.ts';
 
@@ -115,6 +116,14 @@ describe('a changed workflow', () => {
       ...all('DeterminismViolationError', continuations),
       maintenance: 'replays',
     });
+  }, 120_000);
+
+  test('that is guarded by patched replays all of them, and without the guard none that ran a turn', async () => {
+    expect(await replay(await bundleMutated(...GUARDED))).toEqual(all('replays'));
+    const unguarded = Object.entries(await replay(await bundleMutated(...UNGUARDED)));
+    const failed = unguarded.filter(([, outcome]) => outcome === 'DeterminismViolationError').map(([name]) => name);
+    const ran = names.filter((name) => load(name).events.some((event) => JSON.stringify(event).includes('"runTurn"')));
+    expect(failed).toEqual(ran);
   }, 120_000);
 
   test('that delivers under another name fails the replay of what was delivered, and of nothing else', async () => {
