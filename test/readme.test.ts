@@ -1,5 +1,5 @@
 /** The README says what is there: its snippets are the files that run, its guarantees name tests that exist. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 
 const root = new URL('..', import.meta.url);
@@ -51,6 +51,14 @@ test('the page on the AI SDK shows the very files that the tests run', () => {
   expect(snippets).toHaveLength(4);
   for (const [, path, code] of snippets) expect(code, path).toBe(read(path as string));
 });
+
+test.each(['README.md', ...readdirSync(new URL('docs', root)).map((name) => `docs/${name}`)])(
+  '%s links to files that exist',
+  (page) => {
+    const links = [...read(page).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, link]) => link as string);
+    expect(links.filter((link) => !existsSync(new URL(link, new URL(page, root))))).toEqual([]);
+  },
+);
 
 test('the page on the sources names tests that exist', () => {
   const named = [...read('docs/sources.md').matchAll(/\[([^\]]+)\]\(\.\.\/(test\/\S+?)\)/g)];

@@ -66,8 +66,9 @@ export async function startCrew(size: number, settings: Omit<WorkerSettings, 'se
       workers.push(await hire());
     },
     async stop() {
-      workers.push(await spare);
-      await Promise.all(workers.map((worker) => worker.kill()));
+      // One that could not be loaded has ended already.
+      const loaded = spare.then((worker) => worker.kill()).catch(() => undefined);
+      await Promise.all([loaded, ...workers.map((worker) => worker.kill())]);
     },
   };
 }
