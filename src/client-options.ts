@@ -43,12 +43,17 @@ export interface ContinuationClientOptions {
   readonly answerTimeoutMs?: number;
   /** How long `create` waits for Temporal before it returns `started: false`, milliseconds. Default 5 s. */
   readonly startTimeoutMs?: number;
+  /**
+   * How often a row that is waited for is also read, milliseconds: poolers can swallow what the database tells. Default 2 s.
+   */
+  readonly pollMs?: number;
   /** Deep link to where a person can answer, shown in the Temporal UI. */
   readonly linkTo?: (id: string) => string;
   /** Told what an operator should know. Default: `console.warn`. */
   readonly warn?: (message: string) => void;
 }
 
+const DEFAULT_POLL_MS = 2_000;
 const MAX_INLINE_INPUT_BYTES = 16 * 1024;
 
 export function resolveCaller(given: Partial<Caller> | undefined): Caller {
@@ -70,6 +75,7 @@ export function resolveOptions(options: ContinuationClientOptions) {
     inlineInputBytes: Math.min(options.inlineInputBytes ?? MAX_INLINE_INPUT_BYTES, MAX_INLINE_INPUT_BYTES),
     answerTimeoutMs: options.answerTimeoutMs ?? 10_000,
     startTimeoutMs: options.startTimeoutMs ?? 5_000,
+    pollMs: options.pollMs ?? DEFAULT_POLL_MS,
     linkTo: options.linkTo,
     warn: options.warn ?? ((message: string) => console.warn(message)),
   };

@@ -87,11 +87,11 @@ export function createClient(options: ContinuationClientOptions): ContinuationCl
   });
   const starter = createStarter(temporal, resolved, resolved.warn);
   const marks = createStartedMarks(store);
-  const { policy, answerTimeoutMs, startTimeoutMs, inlineInputBytes } = resolved;
+  const { policy, answerTimeoutMs, startTimeoutMs, inlineInputBytes, pollMs } = resolved;
   const deps: AnsweringDeps = { store, temporal, starter, trace, policy, answerTimeoutMs };
 
   const clientFor = (caller: Caller): ContinuationClient => {
-    const own = { ...deps, caller, inlineInputBytes };
+    const own = { ...deps, caller, inlineInputBytes, pollMs };
     const resuming = createResuming(own);
     return {
       async create(input) {
@@ -114,7 +114,7 @@ export function createClient(options: ContinuationClientOptions): ContinuationCl
       take: (input) => take(own, input),
       ...createManaging(own),
       reconcile: (input) => reconcile(own, input),
-      events: (input = {}) => follow(store, caller.scope, input),
+      events: (input = {}) => follow({ store, pollMs }, caller.scope, input),
       ...createReading(own),
       may: async (action, record) => policy.authorize(action, caller, record),
       as: (other) => clientFor(resolveCaller({ ...caller, ...other })),

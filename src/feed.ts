@@ -11,10 +11,9 @@ export interface EventsInput {
 
 const PAGE = 100;
 const FIRST_PAUSE_MS = 20;
-const POLL_MS = 2_000;
 
 export async function* follow(
-  store: Store,
+  { store, pollMs }: { store: Store; pollMs: number },
   scope: string,
   { after, signal }: EventsInput,
 ): AsyncGenerator<ContinuationEvent> {
@@ -29,7 +28,7 @@ export async function* follow(
       place = page.next;
       if (page.events.length === PAGE) continue;
       // What was told may still be behind an older transaction: soon again, then less and less.
-      pauseMs = (await change(pauseMs, signal)) ? FIRST_PAUSE_MS : Math.min(pauseMs * 2, POLL_MS);
+      pauseMs = (await change(pauseMs, signal)) ? FIRST_PAUSE_MS : Math.min(pauseMs * 2, pollMs);
     }
   } finally {
     changes.close();

@@ -5,11 +5,10 @@ import type { Store, Stored } from './ports.ts';
 import { isTerminal, type ShownStatus } from './record.ts';
 import type { Answer, ContinuationRecord } from './schema.ts';
 
-/** Poolers can swallow notifications, so the row is also read this often. */
-const POLL_MS = 2_000;
-
 export interface WaitOptions {
   readonly timeoutMs: number;
+  /** Poolers can swallow notifications, so the row is also read this often. */
+  readonly pollMs: number;
   readonly signal?: AbortSignal | undefined;
   /** Changes that cannot have reached it are not worth a read. */
   readonly heedless?: ((status: ShownStatus) => boolean) | undefined;
@@ -37,7 +36,7 @@ export async function waitForRow(
           'wait_timed_out',
           `${at.id} is still ${row.record.status} after ${options.timeoutMs} ms. The answer stands; ask again with get.`,
         );
-      await change(Math.min(left, POLL_MS), options.signal);
+      await change(Math.min(left, options.pollMs), options.signal);
     }
   } finally {
     changes.close();

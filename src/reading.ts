@@ -45,8 +45,6 @@ export interface WatchInput {
   readonly signal?: AbortSignal;
 }
 
-const POLL_MS = 2_000;
-
 export interface Reading {
   get(input: GetInput): Promise<ContinuationView | null>;
   list(query?: Partial<ListQuery>): Promise<Page>;
@@ -74,7 +72,13 @@ export interface AdmissionPage {
   readonly next?: number;
 }
 
-export function createReading({ store, caller }: { store: Store; caller: Caller }): Reading {
+interface ReadingDeps {
+  readonly store: Store;
+  readonly caller: Caller;
+  readonly pollMs: number;
+}
+
+export function createReading({ store, caller, pollMs }: ReadingDeps): Reading {
   const { scope } = caller;
   const list = async (query: Partial<ListQuery> = {}): Promise<Page> => {
     const wanted = query.scope ?? scope;
@@ -97,7 +101,7 @@ export function createReading({ store, caller }: { store: Store; caller: Caller 
     },
     watch: (input = {}) =>
       input.continuationId
-        ? watchOne(store, scope, input.continuationId, input.signal)
+        ? watchOne({ store, pollMs }, scope, input.continuationId, input.signal)
         : watchAll(store, scope, input.signal),
     async sessionActive(sessionId, at = new Date()) {
       const instant = parseInput(Instant, at);
@@ -186,7 +190,7 @@ async function lastResult(store: Store, record: ContinuationRecord): Promise<Har
 }
 
 async function* watchOne(
-  store: Store,
+  { store, pollMs }: Omit<ReadingDeps, 'caller'>,
   scope: string,
   id: string,
   signal?: AbortSignal,
@@ -201,7 +205,7 @@ async function* watchOne(
       if (row.record.revision > revision) yield row.record;
       revision = row.record.revision;
       if (isTerminal(row.record)) return;
-      await change(POLL_MS, signal);
+      await change(pollMs, signal);
     }
   } finally {
     changes.close();

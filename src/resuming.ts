@@ -38,7 +38,11 @@ export interface Resuming {
   resumeBySession(input: ResumeBySessionInput, options?: ResumeOptions): Promise<ResumeResult>;
 }
 
-export function createResuming(deps: ReceivingDeps): Resuming {
+interface ResumingDeps extends ReceivingDeps {
+  readonly pollMs: number;
+}
+
+export function createResuming(deps: ResumingDeps): Resuming {
   const resume = async (input: ResumeContinuationInput, options: ResumeOptions = {}): Promise<ResumeResult> => {
     const received = await receive(deps, input, 'resume');
     return received.ok ? completed(deps, received, options) : received;
@@ -72,7 +76,7 @@ async function inSession(
 }
 
 /** What `until` asks for, once the row shows it. */
-async function completed(deps: ReceivingDeps, received: Received, options: ResumeOptions): Promise<ResumeResult> {
+async function completed(deps: ResumingDeps, received: Received, options: ResumeOptions): Promise<ResumeResult> {
   const { row, message, answered } = received;
   const { until = 'accepted', timeoutMs, signal } = options;
   if (until === 'accepted') return answered;
@@ -87,6 +91,7 @@ async function completed(deps: ReceivingDeps, received: Received, options: Resum
     until === 'settled' ? isSettled(record, given) : isFinished(record, given);
   const { record } = await waitForRow(deps.store, { scope, id }, reached, {
     timeoutMs: timeoutMs ?? DEFAULT_WAIT_MS,
+    pollMs: deps.pollMs,
     signal,
     // While a turn or delivery runs nothing has finished.
     ...(until === 'finished' && { heedless: (status) => status === 'resuming' }),

@@ -80,7 +80,7 @@ test('readers that come and go lose nothing and see nothing twice while forty wr
     while (seen.length < ids.length) {
       // A connection that breaks after each third event.
       let taken = 0;
-      for await (const event of follow(store, SCOPE, { after })) {
+      for await (const event of follow({ store, pollMs: 2_000 }, SCOPE, { after })) {
         seen.push(event.continuationId);
         after = event.position;
         if (++taken === 3 || seen.length === ids.length) break;

@@ -4,7 +4,7 @@ import { createInbox, type InboxOptions } from '../../src/http/inbox/index.ts';
 import { createTestApi, type TestApi } from './http.ts';
 import type { Stack } from './stack.ts';
 
-const ORIGIN = 'http://inbox.test';
+export const ORIGIN = 'http://inbox.test';
 
 export interface Shown {
   readonly status: number;
@@ -86,16 +86,16 @@ function decode(text: string): string {
     .replaceAll('&amp;', '&');
 }
 
-function hiddenFields(html: string): Record<string, string> {
+export function hiddenFields(html: string): Record<string, string> {
   const inputs = html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\/?>/g);
   return Object.fromEntries([...inputs].map(([, name = '', value = '']) => [decode(name), decode(value)]));
 }
 
 /** The hidden fields and text areas of one form. */
-function formFields(html: string, action: string): Record<string, string> {
+export function formFields(html: string, action: string): Record<string, string> {
   const [, form] = new RegExp(`<form method="post" action="${action}"[^>]*>(.*?)</form>`, 's').exec(html) ?? [];
   if (form === undefined) throw new Error(`no form posts to ${action}`);
   const areas = form.matchAll(/<textarea[^>]* name="([^"]*)"[^>]*>\n?(.*?)<\/textarea>/gs);
-  const texts = [...areas].map(([, name = '', value = '']) => [name, decode(value).replaceAll('\n', '\r\n')]);
+  const texts = [...areas].map(([, name = '', value = '']) => [name, decode(value).replace(/\r\n?|\n/g, '\r\n')]);
   return { ...hiddenFields(form), ...Object.fromEntries(texts) };
 }

@@ -162,7 +162,8 @@ function seenCall(form: Form, number: number): { callId: string; argumentsDigest
   };
 }
 
-const lines = (text: string): string => text.replace(/\r\n?/g, '\n');
+/** With the line ends that we keep. */
+export const lines = (text: string): string => text.replace(/\r\n?/g, '\n');
 
 /** A JSON value, or what is wrong with the text, in words for whoever typed it. */
 function parseJson(text: string): { value?: Json; fault?: string } {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Child, FC } from 'hono/jsx';
 import type { ContinuationView } from '../../reading.ts';
 import type { WaitType } from '../../schema.ts';
+import { lines } from './answer-form.ts';
 import { Call } from './calls.tsx';
 import { Radios, Select, TextArea, type Typed } from './fields.tsx';
 import { FormToken, type Viewer } from './page.tsx';
@@ -129,7 +130,7 @@ const Decisions: FC<AnswerProps> = ({ view, typed }) => (
 const Edit: FC<{ view: ContinuationView; number: number; typed: Typed | undefined }> = ({ view, number, typed }) => {
   const name = `arguments-${number}`;
   const text = argumentsOf(view, number);
-  const isOpen = typed?.fields.has(name) && typed.fields.get(name)?.replace(/\r\n/g, '\n') !== text;
+  const isOpen = typed?.fields.has(name) && lines(typed.fields.get(name) ?? '') !== lines(text);
   return (
     <details class="edit" open={isOpen}>
       <summary>Edit the arguments</summary>

@@ -11,6 +11,7 @@ import { askPage, isAskedStill, viewOf } from './asking.tsx';
 import type { InboxEnv } from './env.ts';
 import { Notice, renderPage } from './page.tsx';
 import { ReviewPage } from './review-page.tsx';
+import { sentence } from './text.tsx';
 import { refusalTitle } from './words.ts';
 
 export function answerRoutes(): Hono<InboxEnv> {
@@ -72,7 +73,7 @@ function late(c: Context<InboxEnv>, view: ContinuationView, refusal: Refusal): P
           <Who answer={refusal.winner} />
         </p>
       ) : (
-        <p>{refusal.message}</p>
+        <p>{sentence(refusal.message)}</p>
       )}
       {isAskedStill(view, c.get('form')) || view.status !== 'pending' ? null : <p>It asks again: see below.</p>}
     </Notice>
@@ -87,7 +88,7 @@ async function unavailable(c: Context<InboxEnv>, error: unknown): Promise<Respon
   const [status, title] = PROBLEMS[code];
   const notice = (
     <Notice kind="bad" title={title}>
-      <p>{message}. Send it again in a while: it counts once.</p>
+      <p>{sentence(message)} Send it again in a while: it counts once.</p>
     </Notice>
   );
   return askPage(c, await viewOf(c), { notice, typed: { fields: c.get('form'), faults: {} }, status, title });

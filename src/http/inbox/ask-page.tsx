@@ -7,6 +7,7 @@ import { isTerminal } from '../../record.ts';
 import type { Answer } from '../../schema.ts';
 import { AnswerForm, Calls } from './answer-forms.tsx';
 import type { Typed } from './fields.tsx';
+import { Manage, Missing, Unknown } from './managing-forms.tsx';
 import { Notice, type Viewer } from './page.tsx';
 import { Prose, Time, Verbatim, Words } from './text.tsx';
 import { channelWords, decisionWords, statusWords, WAITS } from './words.ts';
@@ -15,9 +16,11 @@ export interface AskProps {
   readonly viewer: Viewer;
   readonly view: ContinuationView;
   readonly receipts: readonly Receipt[];
-  readonly mayAnswer: Authorization;
-  /** What was typed and not accepted. */
+  readonly may: Readonly<Record<'answer' | 'stop' | 'extend' | 'reconcile', Authorization>>;
+  /** What was typed into the form of an answer, and not accepted. */
   readonly typed?: Typed | undefined;
+  /** What was typed about an unknown outcome, and not accepted. */
+  readonly decided?: Typed | undefined;
 }
 
 export const AskPage: FC<AskProps> = (props) => {
@@ -47,22 +50,21 @@ export const AskPage: FC<AskProps> = (props) => {
         <h2 id="answer">{view.status === 'pending' ? 'Your answer' : 'What was decided'}</h2>
         <AnswerPart {...props} />
       </section>
+      <Unknown viewer={viewer} view={view} may={props.may} typed={props.decided} />
       <History {...props} />
+      <Manage viewer={viewer} view={view} may={props.may} />
     </>
   );
 };
 
-const AnswerPart: FC<AskProps> = ({ viewer, view, mayAnswer, typed }) => {
+const AnswerPart: FC<AskProps> = ({ viewer, view, may, typed }) => {
   if (view.status !== 'pending') return <Decided view={view} />;
   if (view.supersededBy) return <p>A newer turn of this session has taken its place; it takes no answer any more.</p>;
-  if (!mayAnswer.allowed)
+  if (!may.answer.allowed)
     return (
       <>
         <Calls view={view} />
-        <p class="missing">
-          You can read this, but not answer it: your key {mayAnswer.reason}. It has:{' '}
-          {viewer.caller.permissions.join(', ')}.
-        </p>
+        <Missing what="answer it" viewer={viewer} answer={may.answer} />
       </>
     );
   return <AnswerForm viewer={viewer} view={view} typed={typed} />;
@@ -168,14 +170,20 @@ const History: FC<AskProps> = ({ view, receipts }) => {
   );
 };
 
-/** What an answer came to, for whoever sent it. */
-export const DoneNotice: FC<{ done: string | undefined }> = ({ done }) => {
-  if (done === 'accepted') return <Notice kind="good" title="Your answer was accepted." />;
+const DONE: Readonly<Record<string, string>> = {
+  accepted: 'Your answer was accepted.',
+  stopped: 'It is stopped.',
+  extended: 'It has more time.',
+  reconciled: 'Your decision is recorded.',
+};
+
+/** What came of a form, for whoever sent it. */
+export const DoneNotice: FC<{ done: string | undefined }> = ({ done = '' }) => {
   if (done === 'stored')
     return (
-      <Notice kind="note" title="Your answer is kept.">
-        <p>No worker has taken it yet. It is applied once, when one is there, unless somebody else is first.</p>
+      <Notice kind="note" title="It is kept.">
+        <p>No worker has taken it yet. It counts once, when one is there, unless somebody else was first.</p>
       </Notice>
     );
-  return null;
+  return Object.hasOwn(DONE, done) ? <Notice kind="good" title={DONE[done] ?? ''} /> : null;
 };

@@ -73,13 +73,20 @@ export interface Shown {
 export async function askPage(c: Context<InboxEnv>, view: ContinuationView, shown: Shown): Promise<Response> {
   const { client, viewer } = c.var;
   const { notice, typed, status = 200, title } = shown;
-  const [mayAnswer, receipts] = await Promise.all([client.may('answer', view), client.receipts(view.id)]);
-  const fits = typed && isAskedStill(view, typed.fields) ? typed : undefined;
+  const [answer, stop, extend, reconcile, receipts] = await Promise.all([
+    client.may('answer', view),
+    client.may('stop', view),
+    client.may('extend', view),
+    client.may('reconcile', view),
+    client.receipts(view.id),
+  ]);
+  const may = { answer, stop, extend, reconcile };
+  const fits = typed && placeFor(view, typed);
   const page = (
     <>
       {notice}
       {typed && !fits && <Unsent texts={typedTexts(typed.fields)} />}
-      <AskPage viewer={viewer} view={view} receipts={receipts ?? []} mayAnswer={mayAnswer} typed={fits} />
+      <AskPage {...{ viewer, view, may, receipts: receipts ?? [] }} {...fits} />
     </>
   );
   const question = oneLine(view.suspension.question, 60);
@@ -93,6 +100,14 @@ export async function askPage(c: Context<InboxEnv>, view: ContinuationView, show
     }),
     status as 200,
   );
+}
+
+/** The form that it was typed into, when that is still there. */
+function placeFor(view: ContinuationView, typed: Typed): { typed: Typed } | { decided: Typed } | undefined {
+  if (isAskedStill(view, typed.fields)) return { typed };
+  const { resume } = view;
+  const asked = resume?.uncertain && resume.turnId === typed.fields.get('turnId');
+  return asked && String(resume.attempt) === typed.fields.get('attempt') ? { decided: typed } : undefined;
 }
 
 /** The form is about what waits now. */

@@ -67,6 +67,24 @@ export const TextArea: FC<FieldProps & { rows?: number; code?: boolean }> = (pro
   );
 };
 
+export const TextField: FC<FieldProps & { type?: string }> = (props) => {
+  const { name, typed, value, required = false, type = 'text' } = props;
+  return (
+    <Around {...props}>
+      <input
+        id={name}
+        name={name}
+        type={type}
+        value={typed?.fields.get(name) ?? value}
+        required={required}
+        autocomplete="off"
+        aria-invalid={typed?.faults[name] ? 'true' : undefined}
+        aria-describedby={describedBy(props)}
+      />
+    </Around>
+  );
+};
+
 export const Select: FC<FieldProps & { choices: Readonly<Record<string, string>> }> = (props) => {
   const { name, typed, value, choices } = props;
   const chosen = typed?.fields.get(name) ?? value;

@@ -13,8 +13,10 @@ import type { InboxEnv, InboxOptions } from './env.ts';
 import { typedTexts } from './fields.tsx';
 import { loginRoutes } from './login.tsx';
 import { Unsent } from './login-page.tsx';
+import { managingRoutes } from './managing.tsx';
 import { Notice, renderPage } from './page.tsx';
 import { dropCookie, formToken, isFormToken, isOwnOrigin, type Place, placeOf, readCookie } from './session.ts';
+import { sentence } from './text.tsx';
 
 const DEFAULT_BODY_TIMEOUT_MS = 30_000;
 
@@ -34,6 +36,7 @@ export function createInbox(options: InboxOptions): Hono {
   });
   app.route('/', askRoutes(options));
   app.route('/', answerRoutes());
+  app.route('/', managingRoutes());
   app.all('*', () => {
     throw new HttpProblem('not_found', 'there is nothing here');
   });
@@ -126,8 +129,4 @@ function failed(error: unknown, c: Context<InboxEnv>, place: Place, warn: NonNul
   );
   for (const [name, value] of Object.entries(problem.headers)) c.header(name, value);
   return c.html(renderPage({ title, place, viewer: c.get('viewer'), children: page }), status as 500);
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }

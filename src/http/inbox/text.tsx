@@ -83,6 +83,11 @@ function beginning(text: string): string {
   return start.length > LONG ? [...start.slice(0, LONG)].slice(0, -1).join('') : start;
 }
 
+/** A message as a sentence of its own. */
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+}
+
 export function inBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} bytes`;
   return bytes < 1024 * 1024 ? `${Math.round(bytes / 1024)} KB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;

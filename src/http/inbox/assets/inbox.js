@@ -151,6 +151,8 @@ document.addEventListener('visibilitychange', heed);
 addEventListener('pagehide', leave);
 addEventListener('pageshow', heed);
 heed();
+// Changes can go unheard, for one while the server has lost its database.
+setInterval(() => stream && void refresh(), 60_000);
 
 // One click sends once; the button is free again when the page is shown anew.
 document.addEventListener('submit', (event) => {
