@@ -41,7 +41,7 @@ function shownCalls({ suspension, asked }: ContinuationView): ShownCall[] {
 function notSent(c: Context<InboxEnv>, view: ContinuationView, faults: Record<string, string>): Promise<Response> {
   const fields = c.get('form');
   const winner = view.answers.find(({ suspensionId }) => suspensionId === fields.get('suspensionId'));
-  if (winner) return late(c, view, { code: 'already_resumed', message: 'somebody else answered first', winner });
+  if (winner) return turnedDown(c, view, { code: 'already_resumed', message: 'somebody else answered first', winner });
   const notice = (
     <Notice kind="bad" title="This was not sent.">
       <p>{Object.values(faults).join(' ')}</p>
@@ -59,12 +59,12 @@ async function bring(c: Context<InboxEnv>, input: ResumeContinuationInput): Prom
     if (!isContinuationError(error)) throw error;
     return unavailable(c, error);
   }
-  if (!result.ok) return late(c, await viewOf(c), result.refusal);
+  if (!result.ok) return turnedDown(c, await viewOf(c), result.refusal);
   return c.redirect(`${viewer.place.base}/${input.continuationId}?done=${result.outcome}`, 303);
 }
 
-/** Who was first, when, by which channel, and with what decision (C1). */
-function late(c: Context<InboxEnv>, view: ContinuationView, refusal: Refusal): Promise<Response> {
+/** Why not, and who was first, when, by which channel, and with what decision (C1). */
+function turnedDown(c: Context<InboxEnv>, view: ContinuationView, refusal: Refusal): Promise<Response> {
   const title = refusalTitle(refusal.code);
   const notice = (
     <Notice kind="bad" title={title}>

@@ -5,10 +5,12 @@ import type { Receipt } from '../../ports.ts';
 import type { ContinuationView } from '../../reading.ts';
 import { isTerminal } from '../../record.ts';
 import type { Answer } from '../../schema.ts';
+import { exportReceipts, verifyReceipts } from '../../verify.ts';
 import { AnswerForm, Calls } from './answer-forms.tsx';
 import type { Typed } from './fields.tsx';
 import { Manage, Missing, Unknown } from './managing-forms.tsx';
 import { Notice, type Viewer } from './page.tsx';
+import { Said } from './said.tsx';
 import { Prose, Time, Verbatim, Words } from './text.tsx';
 import { channelWords, decisionWords, statusWords, WAITS } from './words.ts';
 
@@ -45,7 +47,7 @@ export const AskPage: FC<AskProps> = (props) => {
         class="card"
         aria-labelledby="answer"
         data-live="answer"
-        data-version={`${view.suspension.id} ${view.status}`}
+        data-version={`${view.suspension.id} ${view.status} ${view.supersededBy ?? ''}`}
       >
         <h2 id="answer">{view.status === 'pending' ? 'Your answer' : 'What was decided'}</h2>
         <AnswerPart {...props} />
@@ -72,18 +74,37 @@ const AnswerPart: FC<AskProps> = ({ viewer, view, may, typed }) => {
 
 const Decided: FC<{ view: ContinuationView }> = ({ view }) => {
   const answer = view.answers.findLast(({ suspensionId }) => suspensionId === view.suspension.id);
+  const error = view.resume?.error ?? ('error' in view ? view.error : undefined);
   return (
     <>
-      {answer ? (
-        <p class="decided">
-          <Who answer={answer} />
-        </p>
-      ) : (
-        <p class="decided">{statusWords(view)}.</p>
-      )}
+      <p class="decided">{answer ? <Who answer={answer} /> : `${statusWords(view)}.`}</p>
+      {answer && <Said answer={answer} view={view} />}
       <Calls view={view} />
+      {view.result?.assistantMessage && (
+        <>
+          <h3>What the agent said then</h3>
+          <Prose text={view.result.assistantMessage.text} />
+        </>
+      )}
+      {error && (
+        <>
+          <h3>What went wrong</h3>
+          <Prose text={error.message} />
+        </>
+      )}
+      {view.status !== 'pending' && <p class="hint">Follow-up: {DELIVERIES[view.delivery.status]}.</p>}
     </>
   );
+};
+
+const DELIVERIES: Readonly<Record<ContinuationView['delivery']['status'], string>> = {
+  not_applicable: 'there is none',
+  pending_delivery: 'not delivered yet',
+  delivered: 'delivered',
+  suppressed_session_reengaged: 'not sent, because the user was active again',
+  suppressed_superseded: 'not sent, because a newer turn took its place',
+  suppressed_expired: 'not sent, because the time was over',
+  delivery_failed: 'could not be delivered',
 };
 
 /** Who decided what, when, and by which channel (C1). */
@@ -154,6 +175,7 @@ const History: FC<AskProps> = ({ view, receipts }) => {
       )}
       <details>
         <summary>Receipts ({receipts.length})</summary>
+        <Chain receipts={receipts} />
         <ol class="receipts">
           {receipts.map(({ kind, at, digest, body }) => (
             <li>
@@ -168,6 +190,12 @@ const History: FC<AskProps> = ({ view, receipts }) => {
       </details>
     </section>
   );
+};
+
+/** Each receipt carries the digest of the one before. */
+const Chain: FC<{ receipts: readonly Receipt[] }> = ({ receipts }) => {
+  const checked = verifyReceipts(exportReceipts(receipts));
+  return <p class="hint">{checked.ok ? 'The chain is whole.' : `The chain is broken: ${checked.message}.`}</p>;
 };
 
 const DONE: Readonly<Record<string, string>> = {

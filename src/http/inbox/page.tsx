@@ -4,7 +4,7 @@ import type { Child, FC } from 'hono/jsx';
 import type { Caller } from '../../caller.ts';
 import { assetPath, STYLES } from './assets.ts';
 import type { Place } from './session.ts';
-import { Words } from './text.tsx';
+import { bare, Words } from './text.tsx';
 
 /** What every page knows: where the inbox is, and who looks at it. */
 export interface Viewer {
@@ -33,7 +33,7 @@ const Page: FC<PageProps> = ({ title, place, viewer, live, children }) => (
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
-      <title>{title} · Inbox</title>
+      <title>{bare(title)} · Inbox</title>
       <link rel="icon" href={assetPath(place, 'icon.svg')} type="image/svg+xml" />
       {STYLES.map((name) => (
         <link rel="stylesheet" href={assetPath(place, name)} />

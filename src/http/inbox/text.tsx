@@ -24,6 +24,11 @@ function nameOf(char: string): string {
   return `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
+/** For a place that shows text only, such as the title of a window. */
+export function bare(text: string): string {
+  return text.replace(UNSEEN, '');
+}
+
 /** A few words in a line; its direction stays its own affair. */
 export const Words: FC<{ text: string }> = ({ text }) => <bdi>{seen(text)}</bdi>;
 

@@ -52,7 +52,7 @@ async function refresh() {
     wanted = false;
     try {
       const response = await fetch(page, { headers: { accept: 'text/html' } });
-      if (response.redirected) location.reload();
+      if (response.redirected) loggedOut();
       else if (response.ok) show(new DOMParser().parseFromString(await response.text(), 'text/html'));
     } catch {
       // The server is away: the stream comes back, and then the page is read again.
@@ -60,6 +60,13 @@ async function refresh() {
     await new Promise((resolve) => setTimeout(resolve, 300));
   }
   busy = false;
+}
+
+/** Only the login can be had now; what is typed is not lost for it: sent, it comes back. */
+function loggedOut() {
+  ended = true;
+  leave();
+  if (typedIn(main).length === 0) location.reload();
 }
 
 /** @param {Document} fresh */
