@@ -211,7 +211,7 @@ describe('two people', () => {
       expect(told.filter((text) => text.includes('Your answer was accepted.'))).toHaveLength(1);
       const winner = told[0]?.includes('accepted') ? 'alice' : 'bob';
       const loser = told.find((text) => text.includes('Too late'));
-      expect(loser).toMatch(new RegExp(`Too late: this was already answered\\s+${winner} approved over inbox`));
+      expect(loser).toMatch(new RegExp(`Too late: this was already answered\\s+${winner} approved in the inbox`));
       open_.open();
       await Promise.all(people.map((page) => page.context().close()));
     }
@@ -227,7 +227,7 @@ describe('two people', () => {
     await shows(bob, /alice\s+replied/);
     await shows(bob, 'Half a sentence');
     expect(await bob.getByRole('button', { name: 'Send reply' }).count()).toBe(0);
-    await expect.poll(() => bob.locator('#announcement').textContent()).toContain('alice replied, over inbox');
+    await expect.poll(() => bob.locator('#announcement').textContent()).toContain('alice replied in the inbox');
     await Promise.all([alice, bob].map((page) => page.context().close()));
   });
 
@@ -262,7 +262,7 @@ describe('a page that is older than what it shows', () => {
     await stale.getByLabel('Your reply').fill('Green');
     await stale.getByRole('button', { name: 'Send reply' }).click();
     await shows(stale, 'Too late: this question was already answered');
-    await shows(stale, /carol\s+replied over command line/);
+    await shows(stale, /carol\s+replied on the command line/);
     await shows(stale, 'Refund order 42?');
     await stale.getByRole('button', { name: 'Deny' }).click();
     await shows(stale, 'Your answer was accepted.');

@@ -249,7 +249,7 @@ describe('an answer', () => {
     expect(actors.turns(id)[0]?.trigger).toMatchObject({ type, ...trigger });
     const page = await alice.get(`/inbox/${id}?done=accepted`);
     expect(page.text).toContain('Your answer was accepted.');
-    expect(page.text).toMatch(/What was decided alice .* over inbox/);
+    expect(page.text).toMatch(/What was decided alice .* in the inbox/);
   });
 
   test('that denies says why', async () => {
@@ -262,7 +262,7 @@ describe('an answer', () => {
       terminalReason: 'approval_denied',
       answers: [{ decision: 'denied', channel: expect.stringMatching(/^inbox:key_/), verified: true }],
     });
-    expect((await alice.get(`/inbox/${id}`)).text).toMatch(/Denied .* alice denied over inbox/);
+    expect((await alice.get(`/inbox/${id}`)).text).toMatch(/Denied .* alice denied in the inbox/);
   });
 
   test('about several calls decides each of them', async () => {
@@ -390,7 +390,7 @@ describe('C1: whoever is late', () => {
     const late = await tooLate(id, () => first(id));
     open.open();
     expect(late.status).toBe(409);
-    expect(late.text).toMatch(/Too late: this was already answered alice replied over inbox , \d+ Dec/);
+    expect(late.text).toMatch(/Too late: this was already answered alice replied in the inbox , \d+ Dec/);
     expect(late.text).toContain('What you had typed It was not sent. Too late');
   });
 
@@ -402,7 +402,7 @@ describe('C1: whoever is late', () => {
       await becomes(stack.client, id, ({ status, answers }) => status === 'pending' && answers.length === 1);
     });
     expect(late.status).toBe(409);
-    expect(late.text).toMatch(/already answered alice replied over inbox .* It asks again: see below/);
+    expect(late.text).toMatch(/already answered alice replied in the inbox .* It asks again: see below/);
     expect(late.text).toContain('Refund order 42?');
     expect((await current(id)).answers).toHaveLength(1);
   });
@@ -410,7 +410,7 @@ describe('C1: whoever is late', () => {
   test('also with a form that is not filled in', async () => {
     const { id } = await asked();
     const late = await tooLate(id, () => first(id), { text: ' ' });
-    expect([late.status, late.text.includes('alice replied over inbox')]).toEqual([409, true]);
+    expect([late.status, late.text.includes('alice replied in the inbox')]).toEqual([409, true]);
   });
 
   test('also after the deadline, and after a stop', async () => {

@@ -52,23 +52,23 @@ export function decisionWords({ type, decision }: Pick<Winner, 'type' | 'decisio
 }
 
 const CHANNELS: Readonly<Record<string, string>> = {
-  inbox: 'inbox',
-  http: 'HTTP API',
-  api: 'program',
-  cli: 'command line',
-  temporal: 'Temporal',
+  inbox: 'in the inbox',
+  http: 'over the HTTP API',
+  api: 'from a program',
+  cli: 'on the command line',
+  temporal: 'through Temporal',
 };
 
-/** `inbox` of `inbox:key_01…`. */
+/** `in the inbox`, of `inbox:key_01…`. */
 export function channelWords(channel: string): string {
   const [kind = channel] = channel.split(':');
-  return CHANNELS[kind] ?? channel;
+  return CHANNELS[kind] ?? `over ${channel}`;
 }
 
 /** For who does not see the page change. */
 export function stateWords(record: ContinuationRecord): string {
   const answer = record.answers.findLast(({ suspensionId }) => suspensionId === record.suspension.id);
-  const by = answer && `${answer.subject} ${decisionWords(answer)}, over ${channelWords(answer.channel)}`;
+  const by = answer && `${answer.subject} ${decisionWords(answer)} ${channelWords(answer.channel)}`;
   return [by, statusWords(record)].filter(Boolean).join('. ');
 }
 
