@@ -1,7 +1,7 @@
 /** The inbox in real Chromium, on the whole real stack: people answer, race, come late, and lose their scripts. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAccess } from '../../src/http/access.ts';
 import { createInbox } from '../../src/http/inbox/index.ts';
@@ -156,32 +156,32 @@ describe('every kind of answer', () => {
     const { id } = await calls(CALLS);
     const page = await person();
     await open(page, id);
-    const to = async (name: string, role: 'radio' | 'textbox' | 'button' | 'group', nth = 0) => {
-      const wanted = page.getByRole(role, { name }).nth(nth);
+    const focused = page.locator(':focus');
+    /** Presses Tab until something has the focus. */
+    const to = async (wanted: Locator) => {
       for (let i = 0; i < 60; i++) {
-        if (await wanted.evaluate('(element) => element === document.activeElement').catch(() => false)) return;
+        if ((await wanted.and(focused).count()) === 1) return;
         await page.keyboard.press('Tab');
       }
-      throw new Error(`Tab does not get to ${role} ${name}`);
+      throw new Error(`Tab does not get to ${wanted}`);
     };
-    await to('Approve', 'radio', 0);
+    const role = (kind: 'radio' | 'textbox' | 'button', name: string, nth = 0) =>
+      to(page.getByRole(kind, { name }).nth(nth));
+    await role('radio', 'Approve');
     await page.keyboard.press('Space');
-    const summary = page.getByText('Edit the arguments').first();
-    for (let i = 0; i < 60 && !(await summary.evaluate('(element) => element === document.activeElement')); i++)
-      await page.keyboard.press('Tab');
+    await to(page.getByText('Edit the arguments').first());
     await page.keyboard.press('Enter');
-    await to('Arguments to run it with', 'textbox', 0);
+    await role('textbox', 'Arguments to run it with');
     await page.keyboard.press('Control+A');
     await page.keyboard.type('{"order": "1042", "amount": 20}');
-    await to('Approve', 'radio', 1);
+    await role('radio', 'Approve', 1);
     await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('Tab');
-    await to('Send decisions', 'button');
+    await role('button', 'Send decisions');
     await page.keyboard.press('Enter');
     await shows(page, 'Is this what you mean?');
     expect(await page.locator('del').first().isVisible()).toBe(true);
     expect((await stack.client.get({ continuationId: id }))?.status).toBe('pending');
-    await to('Approve with these changes', 'button');
+    await role('button', 'Approve with these changes');
     await page.keyboard.press('Enter');
     await shows(page, 'Your answer was accepted.');
     await becomes(stack.client, id);

@@ -113,7 +113,7 @@ export const Who: FC<{ answer: Omit<Answer, 'input'> }> = ({ answer }) => (
     <strong>
       <Words text={answer.subject} />
     </strong>
-    {!answer.verified && ' (not verified)'} {decisionWords(answer)} over <Words text={channelWords(answer.channel)} />,{' '}
+    {!answer.verified && ' (not verified)'} {decisionWords(answer)} <Words text={channelWords(answer.channel)} />,{' '}
     <Time at={answer.receivedAt} />
   </>
 );

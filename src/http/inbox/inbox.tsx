@@ -100,7 +100,7 @@ function loggedOut(c: Context<InboxEnv>, place: Place): Response | Promise<Respo
   if (c.req.method === 'GET') return c.redirect(to, 303);
   const page = (
     <>
-      <Notice kind="bad" title="Your login has ended.">
+      <Notice kind="bad" title="Your login has ended." alone>
         <p>
           <a href={to}>Log in</a>, and send it again.
         </p>
@@ -118,7 +118,7 @@ function failed(error: unknown, c: Context<InboxEnv>, place: Place, warn: NonNul
   if (status === 500) warn(`${c.req.method} ${c.req.path} failed`, error);
   const page = (
     <>
-      <Notice kind="bad" title={title}>
+      <Notice kind="bad" title={title} alone>
         <p>{sentence(problem.message)}</p>
         <p>
           <a href={place.base}>All that waits</a>

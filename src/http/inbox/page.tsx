@@ -84,14 +84,18 @@ export const FormToken: FC<{ viewer: Pick<Viewer, 'formToken'> }> = ({ viewer })
   <input type="hidden" name="formToken" value={viewer.formToken} />
 );
 
+interface NoticeProps {
+  readonly kind: 'good' | 'bad' | 'note';
+  readonly title: string;
+  /** It is all that the page is about. */
+  readonly alone?: boolean;
+  readonly children?: Child;
+}
+
 /** What the reader has to know first. */
-export const Notice: FC<{ kind: 'good' | 'bad' | 'note'; title: string; children?: Child }> = ({
-  kind,
-  title,
-  children,
-}) => (
+export const Notice: FC<NoticeProps> = ({ kind, title, alone = false, children }) => (
   <section class={`notice ${kind}`} role={kind === 'bad' ? 'alert' : 'status'}>
-    <p class="notice-title">{title}</p>
+    {alone ? <h1>{title}</h1> : <p class="notice-title">{title}</p>}
     {children}
   </section>
 );
