@@ -609,7 +609,7 @@ describe('an operator', () => {
   test('sees what is known of an unknown outcome, and decides it on proof', async () => {
     const id = await unknown();
     const alice = await visitor();
-    expect((await alice.get('/inbox?status=uncertain')).text).toContain('Outcome unknown (needs an operator)');
+    expect((await alice.get('/inbox?status=uncertain')).text).toMatch(/Unknown outcomes \(\d\+?\)/);
     const page = await alice.get(`/inbox/${id}`);
     for (const part of [
       'Nobody knows how this turn ended',

@@ -152,7 +152,7 @@ const OUTCOMES = { result: 'It has a result', error: 'It went wrong', execute: '
 
 const External: FC<AnswerProps> = ({ view, typed }) => (
   <>
-    {view.suspension.pending.length === 0 && <Result name="payload" format="format" typed={typed} />}
+    {view.suspension.pending.length === 0 && <Result name="payload" format="format" label="Result" typed={typed} />}
     {view.suspension.pending.map((call, number) => (
       <div class="decision">
         <Call call={call} text={argumentsOf(view, number)} number={number + 1} />
@@ -168,10 +168,10 @@ const External: FC<AnswerProps> = ({ view, typed }) => (
   </>
 );
 
-const Result: FC<{ name: string; format: string; typed: Typed | undefined }> = ({ name, format, typed }) => (
+const Result: FC<{ name: string; format: string; label?: string; typed: Typed | undefined }> = (props) => (
   <>
-    <TextArea name={name} label="Result, or what went wrong" typed={typed} rows={4} />
-    <Select name={format} label="Written as" typed={typed} choices={FORMATS} />
+    <TextArea name={props.name} label={props.label ?? 'Result, or what went wrong'} typed={props.typed} rows={4} />
+    <Select name={props.format} label="Written as" typed={props.typed} choices={FORMATS} />
   </>
 );
 

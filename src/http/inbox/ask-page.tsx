@@ -120,42 +120,46 @@ export const Who: FC<{ answer: Omit<Answer, 'input'> }> = ({ answer }) => (
 
 const Facts: FC<{ view: ContinuationView }> = ({ view }) => {
   const { bounds, suspension, sessionId, threadId, userId, origin, scope, id } = view;
-  const named: Array<[string, string | undefined]> = [
-    ['Session', sessionId],
-    ['Thread', threadId],
-    ['User', userId],
-    ['Turn', origin.turnId],
-    ['Scope', scope],
-    ['Continuation', id],
-  ];
   return (
-    <dl class="facts">
-      {view.status === 'pending' && (
+    <>
+      <dl class="facts">
+        {view.status === 'pending' && (
+          <div>
+            <dt>Answer before</dt>
+            <dd>{bounds.expiresAt ? <Time at={bounds.expiresAt} relative /> : 'It does not expire'}</dd>
+          </div>
+        )}
         <div>
-          <dt>Answer before</dt>
-          <dd>{bounds.expiresAt ? <Time at={bounds.expiresAt} relative /> : 'It does not expire'}</dd>
+          <dt>Asked</dt>
+          <dd>
+            <Time at={suspension.createdAt} />
+          </dd>
         </div>
-      )}
-      <div>
-        <dt>Asked</dt>
-        <dd>
-          <Time at={suspension.createdAt} />
-        </dd>
-      </div>
-      {named.map(
-        ([label, value]) =>
-          value !== undefined && (
-            <div>
-              <dt>{label}</dt>
-              <dd>
-                <Words text={value} />
-              </dd>
-            </div>
-          ),
-      )}
-    </dl>
+        <Named label="Session" value={sessionId} />
+        <Named label="User" value={userId} />
+      </dl>
+      <details>
+        <summary>Where it comes from</summary>
+        <dl class="facts">
+          <Named label="Turn" value={origin.turnId} />
+          <Named label="Thread" value={threadId} />
+          <Named label="Scope" value={scope} />
+          <Named label="Continuation" value={id} />
+        </dl>
+      </details>
+    </>
   );
 };
+
+const Named: FC<{ label: string; value: string | undefined }> = ({ label, value }) =>
+  value === undefined ? null : (
+    <div>
+      <dt>{label}</dt>
+      <dd>
+        <Words text={value} />
+      </dd>
+    </div>
+  );
 
 const History: FC<AskProps> = ({ view, receipts }) => {
   const earlier = view.answers.filter(({ suspensionId }) => suspensionId !== view.suspension.id);

@@ -7,7 +7,7 @@ import { refused } from '../problem.ts';
 import { AskPage, DoneNotice } from './ask-page.tsx';
 import type { InboxEnv, InboxOptions } from './env.ts';
 import { type Typed, typedTexts } from './fields.tsx';
-import { filtersOf, ListPage, queryOf } from './list-page.tsx';
+import { filtersOf, ListPage, MANY, queryOf } from './list-page.tsx';
 import { streamChanges } from './live.ts';
 import { Unsent } from './login-page.tsx';
 import { renderPage } from './page.tsx';
@@ -34,7 +34,7 @@ async function listPage(c: Context<InboxEnv>): Promise<Response> {
   const filters = filtersOf(c.req.query());
   const [page, unknown] = await Promise.all([
     client.list(queryOf(filters)),
-    client.list({ status: 'uncertain', order: 'deadline', limit: 1 }),
+    client.list({ status: 'uncertain', order: 'deadline', limit: MANY }),
   ]);
   const { search } = new URL(c.req.url);
   return c.html(
@@ -43,7 +43,7 @@ async function listPage(c: Context<InboxEnv>): Promise<Response> {
       place: viewer.place,
       viewer,
       live: { page: search, changes: '/live', state: 'The list has changed.' },
-      children: <ListPage viewer={viewer} filters={filters} page={page} uncertain={unknown.records.length > 0} />,
+      children: <ListPage viewer={viewer} filters={filters} page={page} uncertain={unknown.records.length} />,
     }),
   );
 }

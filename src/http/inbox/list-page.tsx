@@ -25,6 +25,8 @@ type Status = keyof typeof STATUSES;
 const OPEN: readonly Status[] = ['open', 'pending', 'resuming', 'uncertain'];
 
 const PAGE = 50;
+/** Nobody counts further. */
+export const MANY = 10;
 /** What cannot be meant is as if it were not there. */
 const given = <S extends z.ZodType>(schema: S) => schema.optional().catch(undefined);
 const Filters = z.object({
@@ -53,8 +55,8 @@ interface ListProps {
   readonly viewer: Viewer;
   readonly filters: Filters;
   readonly page: Page;
-  /** There is something that an operator has to decide. */
-  readonly uncertain: boolean;
+  /** How many outcomes an operator has to decide; at most `MANY`. */
+  readonly uncertain: number;
 }
 
 export const ListPage: FC<ListProps> = ({ viewer, filters, page, uncertain }) => (
@@ -133,10 +135,11 @@ const Tabs: FC<Pick<ListProps, 'viewer' | 'filters' | 'uncertain'>> = ({ viewer,
     </a>
   );
   const { status } = filters;
+  const several = uncertain < MANY ? uncertain : `${MANY - 1}+`;
   return (
     <nav class="tabs" aria-label="Lists" data-live="tabs">
       {tab('open', 'Open', isOpen(filters) && status !== 'uncertain')}
-      {tab('uncertain', uncertain ? 'Outcome unknown (needs an operator)' : 'Outcome unknown', status === 'uncertain')}
+      {tab('uncertain', `Unknown outcomes${uncertain === 0 ? '' : ` (${several})`}`, status === 'uncertain')}
       {tab('ended', 'Ended', !isOpen(filters))}
     </nav>
   );

@@ -3,8 +3,9 @@ import { diffWordsWithSpace } from 'diff';
 import type { FC } from 'hono/jsx';
 import type { ContinuationView } from '../../reading.ts';
 import type { Edit } from './answer-form.ts';
+import { membersOf } from './json-members.ts';
 import { FormToken, type Viewer } from './page.tsx';
-import { Marked, Verbatim, Words } from './text.tsx';
+import { Marked, Prose, Verbatim, Words } from './text.tsx';
 
 interface ReviewProps {
   readonly viewer: Viewer;
@@ -24,6 +25,7 @@ export const ReviewPage: FC<ReviewProps> = ({ viewer, view, fields, edits }) => 
         <h2>
           <Words text={edit.name} />
         </h2>
+        <Changes edit={edit} />
         <Difference edit={edit} />
       </section>
     ))}
@@ -45,6 +47,48 @@ export const ReviewPage: FC<ReviewProps> = ({ viewer, view, fields, edits }) => 
     </form>
   </section>
 );
+
+/** Which members change, each as it is written; nothing where names come twice, or where there are none. */
+const Changes: FC<{ edit: Edit }> = ({ edit }) => {
+  const [before, after] = [sourcesOf(edit.before), sourcesOf(edit.after)];
+  if (!before || !after) return null;
+  const changed = [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key));
+  return (
+    <table class="arguments">
+      <thead>
+        <tr>
+          <th scope="col">Changes</th>
+          <th scope="col">Before</th>
+          <th scope="col">After</th>
+        </tr>
+      </thead>
+      <tbody>
+        {changed.map((key) => (
+          <tr>
+            <th scope="row">
+              <Words text={key} />
+            </th>
+            <td>
+              <Source source={before.get(key)} />
+            </td>
+            <td>
+              <Source source={after.get(key)} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+};
+
+const Source: FC<{ source: string | undefined }> = ({ source }) =>
+  source === undefined ? <span class="muted">is not there</span> : <Prose text={source} />;
+
+function sourcesOf(text: string): ReadonlyMap<string, string> | undefined {
+  const members = membersOf(text);
+  const sources = new Map(members?.map(({ key, source }) => [key, source]));
+  return members && sources.size === members.length ? sources : undefined;
+}
 
 /** Comparing longer texts, or texts that share little, takes too long. */
 const COMPARING_MS = 500;

@@ -111,6 +111,7 @@ const INSTANT = new Intl.DateTimeFormat('en-GB', {
 /** An instant in UTC; with `relative` the script adds how far away it is, and keeps that true. */
 export const Time: FC<{ at: string; relative?: boolean }> = ({ at, relative = false }) => (
   <time datetime={at}>
-    {INSTANT.format(new Date(at))} UTC{relative && <span data-relative={at} />}
+    {INSTANT.format(new Date(at))} UTC{relative && ' '}
+    {relative && <span data-relative={at} />}
   </time>
 );
