@@ -12,7 +12,7 @@ const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 256;
 const OPEN_STATUSES: readonly string[] = ['open', 'pending', 'resuming', 'uncertain'];
 
-export const shown = sql<unknown>`continuations.shown(record, superseded_by)`.as('record');
+const shown = sql<unknown>`continuations.shown(record, superseded_by)`.as('record');
 
 type Rows = SelectQueryBuilder<Database, 'continuations.continuations', { id: string; record: unknown }>;
 
