@@ -13,11 +13,22 @@ function seen(text: string): Child[] {
   const parts: Child[] = [];
   let from = 0;
   for (const { 0: char, index } of text.matchAll(UNSEEN)) {
-    parts.push(text.slice(from, index), <span class="unseen">{nameOf(char)}</span>);
+    parts.push(...breakable(text.slice(from, index)), <span class="unseen">{nameOf(char)}</span>);
     from = index + char.length;
   }
-  parts.push(text.slice(from));
+  parts.push(...breakable(text.slice(from)));
   return parts;
+}
+
+/** Browsers need minutes to lay out a word of many kilobytes in a narrow column, unless they are told where it may be cut. */
+function breakable(text: string): Child[] {
+  const parts: Child[] = [];
+  let from = 0;
+  for (const { 0: run, index } of text.matchAll(/\S{128}(?=\S)/gu)) {
+    parts.push(text.slice(from, index + run.length), <wbr />);
+    from = index + run.length;
+  }
+  return [...parts, text.slice(from)];
 }
 
 function nameOf(char: string): string {
