@@ -79,39 +79,6 @@ describe('the API', () => {
     });
   });
 
-  test('lists what is due first, first, by words, and tells in full what is asked', async () => {
-    const alice = await api.user({ scope: 'app=default/tenant=words' });
-    const question = `Which of these? ${'word '.repeat(2_000)}`;
-    const ask = (text: string, expiresAt: string) =>
-      alice.send('POST', '/v1/continuations', {
-        ...approval({ bounds: { expiresAt }, scope: 'app=default/tenant=words' }),
-        harnessResult: {
-          outcome: 'awaiting_approval',
-          assistantMessage: { text },
-          continuation: {
-            state: {},
-            pending: [{ id: 'c1', name: 'refund', arguments: `{"a": "${'x'.repeat(5_000)}"}` }],
-          },
-        },
-      });
-    await ask('Which other?', '2126-01-02T00:00:00Z');
-    const { body } = await ask(question, '2126-01-01T00:00:00Z');
-    const page = await alice.send('GET', '/v1/continuations?status=open&order=deadline&text=whi&limit=1');
-    expect(page.body).toMatchObject({
-      records: [{ id: body.record.id }],
-      next: `2126-01-01T00:00:00.000Z~${body.record.id}`,
-    });
-    const rest = await alice.send(
-      'GET',
-      `/v1/continuations?status=open&order=deadline&text=refund&after=${page.body.next}`,
-    );
-    expect(rest.body).toMatchObject({ records: [{ suspension: { question: 'Which other?' } }] });
-    for (const query of ['order=newest', 'after=nonsense', 'text=%00'])
-      expect((await alice.send('GET', `/v1/continuations?${query}`)).status).toBe(422);
-    const whole = await alice.send('GET', `/v1/continuations/${body.record.id}?include=asked`);
-    expect(whole.body.asked).toEqual({ question, arguments: [`{"a": "${'x'.repeat(5_000)}"}`] });
-  });
-
   test('C16: what is outside the scope of a key is not there', async () => {
     const alice = await api.user();
     const created = await alice.send('POST', '/v1/continuations', approval());
