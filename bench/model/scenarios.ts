@@ -111,7 +111,7 @@ export const SCENARIOS = {
     budget: { resets: 1, extensions: 1 },
   },
   outside: {
-    about: 'creator and clients die, the workflow is terminated, an activity fails for good; maintenance',
+    about: 'creator and clients die, the workflow is terminated; maintenance',
     answers: ['a'],
     budget: { terminations: 1, deaths: 1, passes: 3 },
   },
