@@ -20,12 +20,12 @@ const WORKERS = 2;
 const MACHINES = 2;
 
 /** Servers, workers and clients that passes are run on, one after the other. */
-interface Chaos {
+export interface Chaos {
   run(pass: PassName, options: Omit<PassOptions, 'taskQueue'>): Promise<PassReport>;
   close(): Promise<void>;
 }
 
-async function startChaos(seed: string, progress: (text: string) => void): Promise<Chaos> {
+export async function startChaos(seed: string, progress: (text: string) => void): Promise<Chaos> {
   const servers = await startServers(progress);
   try {
     progress('Starting workers and clients');
