@@ -33,7 +33,7 @@ async function main(): Promise<void> {
       databaseUrl: stack.databaseUrl,
       taskQueue: `support-demo-${run}`,
       scope: `demo=${run}`,
-      harness: agent.harness,
+      harness: agent,
       delivery: outbox.delivery,
       workflowBundle,
       onFailure: fail,

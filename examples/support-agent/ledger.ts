@@ -1,25 +1,26 @@
 /** The money side, as a payment provider behaves: one refund for each idempotency key, however often it is asked. */
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface Refund {
+export type Refund = {
   readonly refundId: string;
   readonly key: string;
   readonly order: string;
   readonly amount: string;
   readonly at: string;
-}
+};
 export interface Ledger {
   /** Pays once for each key; a repeat gets the first refund. */
-  refund(request: Pick<Refund, 'key' | 'order' | 'amount'>): Refund;
+  refund(request: Pick<Refund, 'key' | 'order' | 'amount'>): Promise<Refund>;
   refunds(): readonly Refund[];
 }
 
-/** Kept in a file of JSON lines, or in memory. */
-export function openLedger(file?: string): Ledger {
+/** Kept in a file of JSON lines, or in memory. It pays at once, and says so after `answersAfterMs`. */
+export function openLedger(file?: string, answersAfterMs = 0): Ledger {
   const refunds = file && existsSync(file) ? readLines(file) : [];
   return {
-    refund(request) {
+    async refund(request) {
       const earlier = refunds.find(({ key }) => key === request.key);
       if (earlier) return earlier;
       const refund = { refundId: `refund-${refunds.length + 1}`, ...request, at: new Date().toISOString() };
@@ -28,6 +29,7 @@ export function openLedger(file?: string): Ledger {
         appendFileSync(file, `${JSON.stringify(refund)}\n`);
       }
       refunds.push(refund);
+      await sleep(answersAfterMs);
       return refund;
     },
     refunds: () => [...refunds],

@@ -1,6 +1,6 @@
 /** Three customers, five kinds of waiting: what the demonstration plays, against any client whose worker runs the agent. */
+import type { EngineHarness } from '../../src/engine/index.ts';
 import type { ContinuationClient, ContinuationRecord, ResumeResult, WaitType } from '../../src/index.ts';
-import type { Agent } from './agent.ts';
 import type { Ledger, Refund } from './ledger.ts';
 import type { FollowUp, Outbox } from './outbox.ts';
 import { type Incoming, receive } from './support.ts';
@@ -8,7 +8,7 @@ import type { Shop } from './tools.ts';
 
 export interface Stage {
   readonly client: ContinuationClient;
-  readonly agent: Agent;
+  readonly agent: EngineHarness;
   readonly shop: Shop;
   readonly ledger: Ledger;
   readonly outbox: Outbox;

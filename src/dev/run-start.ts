@@ -39,11 +39,11 @@ export async function start({ options, cleanup, ended, fail }: Start): Promise<v
   const workflowBundle = startBundling();
   const stack = await startStack({ config, env: process.env, dataDir, ports }, progress, cleanup);
   const refundsFile = join(dataDir, 'refunds.jsonl');
-  const agent = createSupportAgent(createShop(), openLedger(refundsFile));
+  const agent = agentWith(refundsFile);
   const outbox = createOutbox(({ text }) => event(`follow-up delivered: “${text}”`));
   const { temporal, databaseUrl } = stack;
   const { taskQueue, scope } = config;
-  const harness = narrated(agent.harness, event);
+  const harness = narrated(agent, event);
   const linkTo = (id: string) => `${inboxUrlOf(config.http)}/${id}`;
   const { client, connection } = await startService(
     {
@@ -69,6 +69,12 @@ export async function start({ options, cleanup, ended, fail }: Start): Promise<v
   print(`${describePlaces(board, relative('.', refundsFile))}\n`);
   print('Ctrl-C ends everything. What waits is kept, and is found again by the next `npm start`.\n');
   await narrate(client, { print: event, ask: tellAsk, signal: ended });
+}
+
+/** Its bank may take its time to answer, so that there is a moment to kill us in. */
+function agentWith(refundsFile: string): ReturnType<typeof createSupportAgent> {
+  const answersAfterMs = Number(process.env.BANK_ANSWERS_AFTER_MS ?? 0);
+  return createSupportAgent(createShop(), openLedger(refundsFile, answersAfterMs));
 }
 
 /** What waited before goes on waiting; only when nothing does is there a new customer. */

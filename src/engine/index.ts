@@ -7,6 +7,7 @@ import { checkpointKind } from './answers.ts';
 import { runKind } from './run-state.ts';
 import { transcriptKind } from './transcript.ts';
 
+export type { Json } from '../json.ts';
 export { CHECKPOINT_TYPE } from './answers.ts';
 export { delegatedUnder, type FirstTurn, type ResumeOptions, type RunOptions, resumeTurn, runTurn } from './engine.ts';
 export { EngineError, RecoveryRequired } from './errors.ts';

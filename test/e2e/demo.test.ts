@@ -19,7 +19,7 @@ const outbox = createOutbox();
 const agent = createSupportAgent(shop, ledger);
 beforeAll(async () => {
   stack = await startStack();
-  await stack.startWorker({ harness: agent.harness, delivery: outbox.delivery });
+  await stack.startWorker({ harness: agent, delivery: outbox.delivery });
 });
 afterAll(() => stack?.close());
 
@@ -69,10 +69,10 @@ test('the agent says at once what needs no waiting', async () => {
   expect(await receive(agent, stack.client, noOrder)).toEqual({ said: 'I cannot find order 9999.' });
 });
 
-test('the ledger pays once for each key, also after a restart', () => {
+test('the ledger pays once for each key, also after a restart', async () => {
   const request = { key: 'chat-x/call_1', order: '1042', amount: '€49.90' };
-  const first = openLedger(ledgerFile).refund(request);
-  expect(openLedger(ledgerFile).refund(request)).toEqual(first);
+  const first = await openLedger(ledgerFile).refund(request);
+  expect(await openLedger(ledgerFile).refund(request)).toEqual(first);
 });
 
 test('npm run demo plays it on servers of its own and ends by itself', { timeout: 240_000 }, async () => {
