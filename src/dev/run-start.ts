@@ -5,7 +5,7 @@ import { createOutbox } from '../../examples/support-agent/outbox.ts';
 import { ASSISTANT_ID, createSupportAgent, receive } from '../../examples/support-agent/support.ts';
 import { createShop } from '../../examples/support-agent/tools.ts';
 import { loadConfig } from '../config.ts';
-import type { ContinuationClient } from '../index.ts';
+import type { ContinuationClient, ContinuationRecord } from '../index.ts';
 import type { PendingRecord } from '../schema.ts';
 import { inboxUrlOf, startApi } from './api.ts';
 import { type Board, describeAsk, describePlaces, narrate, narrated } from './board.ts';
@@ -77,19 +77,17 @@ function agentWith(refundsFile: string): ReturnType<typeof createSupportAgent> {
   return createSupportAgent(createShop(), openLedger(refundsFile, answersAfterMs));
 }
 
-/** What waited before goes on waiting; only when nothing does is there a new customer. */
+/** What waited before goes on waiting, and what was cut off goes on; only when there is neither is there a new customer. */
 async function waiting(client: ContinuationClient, takeOne: () => Promise<void>): Promise<PendingRecord[]> {
-  const find = async (): Promise<PendingRecord[]> => {
-    const { records } = await client.list({ status: 'pending', assistantId: ASSISTANT_ID, limit: 5 });
-    return records.filter((record) => record.status === 'pending');
-  };
+  const find = async () => (await client.list({ status: 'open', assistantId: ASSISTANT_ID, limit: 5 })).records;
+  const pendingOf = (records: readonly ContinuationRecord[]) => records.filter((record) => record.status === 'pending');
   const found = await find();
-  if (found.length > 0) {
-    print(`\nFound ${found.length === 1 ? 'a turn' : `${found.length} turns`} that waited here before.`);
-    return found;
-  }
+  const [waits, runs] = [pendingOf(found).length, found.length - pendingOf(found).length];
+  if (runs > 0) print(`\n${runs === 1 ? 'A turn' : `${runs} turns`} cut off here before will go on.`);
+  if (waits > 0) print(`\nFound ${waits === 1 ? 'a turn' : `${waits} turns`} that waited here before.`);
+  if (found.length > 0) return pendingOf(found);
   await takeOne();
-  return find();
+  return pendingOf(await find());
 }
 
 async function takeTurn(agent: ReturnType<typeof createSupportAgent>, client: ContinuationClient): Promise<void> {

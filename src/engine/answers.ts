@@ -3,6 +3,7 @@ import { ContinuationError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { ResumedTurn } from '../ports.ts';
 import type { HarnessResultInput } from '../schema.ts';
+import { answerable } from './delegate.ts';
 import type { Budgets } from './resume.ts';
 import { textKind } from './text-kind.ts';
 import type { CallAnswer, TurnEnd, WaitingCall } from './turn.ts';
@@ -77,11 +78,9 @@ export const checkpointKind = textKind(CHECKPOINT_TYPE, contextOf);
 
 /** What was decided, by request id. */
 export function answersOf({ calls, trigger }: ResumedTurn, checkpoint: EngineCheckpoint): Map<string, CallAnswer> {
-  const known = checkpoint.pendingToolRequests ?? [];
+  const known = answerable(checkpoint);
   return new Map(
-    calls
-      .filter(({ id }) => known.some((request) => request.id === id))
-      .map((call) => [call.id, answerOf(call, trigger.type === 'no_answer')]),
+    calls.filter(({ id }) => known.includes(id)).map((call) => [call.id, answerOf(call, trigger.type === 'no_answer')]),
   );
 }
 

@@ -25,3 +25,6 @@ export class RecoveryRequired extends EngineError {
     this.requestId = requestId;
   }
 }
+
+/** A passing error of a port: the turn is run again. */
+export const isTransient = (error: unknown): boolean => error instanceof Error && error.name === 'TransientError';

@@ -7,10 +7,11 @@ import type { Json } from '../json.ts';
 import type { Harness, HarnessJournal, ResumedTurn } from '../ports.ts';
 import type { HarnessResultInput } from '../schema.ts';
 import { answersOf, contextOf, pauseOf } from './answers.ts';
-import { type FirstTurn, resumeTurn, runTurn } from './engine.ts';
-import { RecoveryRequired } from './errors.ts';
+import type { FirstTurn } from './begin.ts';
+import { resumeTurn, runTurn } from './engine.ts';
+import { isTransient, RecoveryRequired } from './errors.ts';
 import type { EnginePorts, Journal } from './ports.ts';
-import { type Budgets, DEFAULT_ITERATIONS, DEFAULT_MODEL_ATTEMPTS, type Resolution } from './resume.ts';
+import { type Budgets, DEFAULT_BUDGETS, type Resolution } from './resume.ts';
 import type { TurnEnd } from './turn.ts';
 import { loadCheckpoint, type ResumeContext } from './types.ts';
 
@@ -30,7 +31,7 @@ const NOTHING: Journal = { write: async () => {} };
 
 /** A harness that runs turns of the engine. Throws what the harness port says: `OutcomeUnknown` for what an operator must decide. */
 export function createEngineHarness({ budgets: given, ...ports }: EngineHarnessOptions): EngineHarness {
-  const budgets = { maxIterations: DEFAULT_ITERATIONS, maxModelAttempts: DEFAULT_MODEL_ATTEMPTS, ...given };
+  const budgets = { ...DEFAULT_BUDGETS, ...given };
   return {
     // What happened is in the journal, so another worker may go on.
     replayable: true,
@@ -96,7 +97,7 @@ function resultOf(end: TurnEnd, budgets: Budgets, signal?: AbortSignal): Harness
       return { outcome: 'completed', assistantMessage: { text: textOf(output) } };
     case 'failed':
       // A passing error of the model: the harness port runs the turn again, with the same answer.
-      if (end.error instanceof Error && end.error.name === 'TransientError') throw end.error;
+      if (isTransient(end.error)) throw end.error;
       return { outcome: 'failed', stopReason: errorKind ?? 'failed', assistantMessage: { text: message } };
     case 'cancelled':
       throw signal?.reason ?? new Error('The turn was cancelled.');

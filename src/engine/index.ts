@@ -9,11 +9,13 @@ import { transcriptKind } from './transcript.ts';
 
 export type { Json } from '../json.ts';
 export { CHECKPOINT_TYPE } from './answers.ts';
-export { delegatedUnder, type FirstTurn, type ResumeOptions, type RunOptions, resumeTurn, runTurn } from './engine.ts';
+export { delegatedUnder, type FirstTurn, type ResumeOptions, type RunOptions } from './begin.ts';
+export { resumeTurn, runTurn } from './engine.ts';
 export { EngineError, RecoveryRequired } from './errors.ts';
 export { postCommitId } from './finish.ts';
 export { createEngineHarness, type EngineHarness, type EngineHarnessOptions } from './harness.ts';
 export type {
+  AgentDescription,
   ContextPort,
   ConversationPort,
   EnginePorts,
@@ -26,6 +28,7 @@ export type {
   PermissionPort,
   PolicyPort,
   PostCommitPort,
+  SubAgent,
   ToolCallOptions,
   ToolDescription,
   ToolPort,

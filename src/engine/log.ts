@@ -24,14 +24,23 @@ export interface Log {
   readonly lastSequence: number;
 }
 
-export function createLog(ports: EnginePorts, first: number, now: () => EngineCheckpoint): Log {
-  let sequence = first - 1;
+/** One for all runs of a turn, because they share its journal. */
+export interface Numbers {
+  last: number;
+}
+
+export function createLog(
+  ports: Pick<EnginePorts, 'journal' | 'onEvent'>,
+  numbers: Numbers,
+  now: () => EngineCheckpoint,
+): Log {
   let noted: EngineEvent[] = [];
 
   const note: Log['note'] = (kind, { payload, invocationId } = {}) => {
     const { sessionId, turnId, runId, parentRunId, delegationDepth, iteration, activeInvocationId } = now();
     const invocation = invocationId ?? activeInvocationId;
-    sequence += 1;
+    numbers.last += 1;
+    const sequence = numbers.last;
     noted.push({
       sequence,
       id: `${runId}:${sequence}`,
@@ -58,7 +67,7 @@ export function createLog(ports: EnginePorts, first: number, now: () => EngineCh
     note,
     flush: (effect) => write(effect ? { effect } : {}),
     async checkpoint(state, after) {
-      const kept = { ...state, id: `checkpoint_${ulid()}`, lastSequence: sequence };
+      const kept = { ...state, id: `checkpoint_${ulid()}`, lastSequence: numbers.last };
       note('checkpoint_created', { payload: { checkpointId: kept.id } });
       try {
         await write({ checkpoint: kept, ...(after?.effect && { effect: after.effect }) });
@@ -69,7 +78,7 @@ export function createLog(ports: EnginePorts, first: number, now: () => EngineCh
       return kept;
     },
     get lastSequence() {
-      return sequence;
+      return numbers.last;
     },
   };
 }

@@ -101,7 +101,8 @@ async function unknownOutcome(turn: Turn, context: ContextSnapshot, failedAttemp
   const { invocationId } = context;
   turn.log.note('model_reconciliation_required', { payload: { invocationId, message } });
   const modelReconciliation = { invocationId, request: { context }, failedAttempt, message };
-  await save(turn, { reconciliationRequired: true, modelReconciliation }, { stage: 'the model invocation' });
+  const effect = { key: invocationId, state: 'started' } as const;
+  await save(turn, { reconciliationRequired: true, modelReconciliation }, { stage: 'the model invocation', effect });
   return endTurn(turn, 'reconciliation_required', { errorKind: 'model_outcome_unknown', message });
 }
 

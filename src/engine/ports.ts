@@ -1,5 +1,6 @@
 /** What a turn of the engine uses. No vendor type appears here. */
 import type { Json } from '../json.ts';
+import type { Budgets } from './resume.ts';
 import type {
   ContextSnapshot,
   EngineCheckpoint,
@@ -11,6 +12,8 @@ import type {
   ModelToolResult,
   TurnCommit,
 } from './types.ts';
+
+type MaybePromise<T> = T | Promise<T>;
 
 export interface InvocationOptions {
   readonly signal: AbortSignal;
@@ -47,12 +50,26 @@ export interface ToolDescription {
   readonly gate?: Gate;
 }
 
+/**
+ * Another agent, which the call runs (003 `delegated_under`): its output is the call's result, what it waits for the turn waits
+ * for, and its steps are in the same journal. A permission port and a back-off that it lacks are those of the agent above it.
+ */
+export interface SubAgent extends Omit<EnginePorts, 'journal' | 'onEvent'> {
+  /** The conversation that it begins with. */
+  begin(request: ModelToolRequest): readonly Message[];
+  readonly budgets?: Partial<Budgets>;
+}
+export interface AgentDescription {
+  readonly agent: SubAgent;
+  readonly gate?: Gate;
+}
+
 export interface ToolPort {
   /** What is declared about the called tool; undefined when there is none of that name, which fails the turn. */
   describe(
     request: ModelToolRequest,
     options: Pick<ToolCallOptions, 'messages'>,
-  ): ToolDescription | undefined | Promise<ToolDescription | undefined>;
+  ): MaybePromise<ToolDescription | AgentDescription | undefined>;
   /** Runs one call. An error is told to the model; `OutcomeUnknown` stops the turn for an operator (C8). */
   execute(request: ModelToolRequest, options: ToolCallOptions): Promise<Json | undefined>;
 }

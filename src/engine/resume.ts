@@ -3,8 +3,7 @@ import type { Json } from '../json.ts';
 import { EngineError } from './errors.ts';
 import type { EngineCheckpoint, Message, ModelInvocationResponse, ModelToolResult } from './types.ts';
 
-export const DEFAULT_MODEL_ATTEMPTS = 3;
-export const DEFAULT_ITERATIONS = 10;
+const DEFAULT_MODEL_ATTEMPTS = 3;
 
 /** Stays where something is outstanding; else the next iteration. */
 export function startIteration(checkpoint: EngineCheckpoint): number {
@@ -28,6 +27,8 @@ export interface Budgets {
   readonly maxIterations: number;
   readonly maxModelAttempts: number;
 }
+
+export const DEFAULT_BUDGETS: Budgets = { maxIterations: 10, maxModelAttempts: DEFAULT_MODEL_ATTEMPTS };
 
 /** Budgets as a resume gives them: a total below zero is none, attempts below one are the default. */
 export function resumedBudgets(given: Budgets): Budgets {
@@ -57,7 +58,31 @@ export type ToolResolution =
   | { readonly tool: ModelToolResult & { readonly outcome: 'success' | 'failed' } }
   | { readonly tool: { readonly requestId: string; readonly outcome: 'again' } };
 export type ModelResolution = { readonly model: ModelInvocationResponse } | { readonly model: 'again' };
-export type Resolution = ToolResolution | ModelResolution;
+/** `runId`: of the run in question, where that is an agent below the turn's own. */
+export type Resolution = (ToolResolution | ModelResolution) & { readonly runId?: string };
+
+/** What is unknown, under the key of its effect. */
+export interface Question {
+  readonly key: string;
+  readonly runId: string;
+  /** Absent: it is an invocation of the model. */
+  readonly requestId?: string;
+}
+
+/** The key of a call's effect: the same in every attempt and after every pause. */
+export const effectKey = (runId: string, requestId: string): string => `${runId}:tool:${requestId}`;
+
+/** What a run, or an agent below it, waits for an operator to say. */
+export function inQuestion(checkpoint: EngineCheckpoint): Question | undefined {
+  const { runId, reconciliationRequired, modelReconciliation, completedToolResults, delegatedRuns } = checkpoint;
+  if (!reconciliationRequired) {
+    const below = Object.values(delegatedRuns ?? {}).map((context) => inQuestion(context.checkpoint));
+    return below.find((question) => question !== undefined);
+  }
+  if (modelReconciliation) return { key: modelReconciliation.invocationId, runId };
+  const unknown = completedToolResults?.find(({ outcome }) => outcome === 'indeterminate');
+  return unknown && { key: effectKey(runId, unknown.requestId), runId, requestId: unknown.requestId };
+}
 
 /** The state after an operator's word on a tool's unknown outcome; refused where that is not in question. */
 export function resolveTool(checkpoint: EngineCheckpoint, { tool }: ToolResolution): EngineCheckpoint {

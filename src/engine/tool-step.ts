@@ -1,31 +1,40 @@
 /** Case (b) of the loop: tool calls are pending, so exactly one of them is run, refused or found to wait (003). */
 import { isContinuationError } from '../errors.ts';
 import type { Json } from '../json.ts';
-import type { PermissionDecision, ToolDescription } from './ports.ts';
-import { endTurn, failTurn, messageOf, save, type Turn, type TurnEnd } from './turn.ts';
-import type { ModelToolRequest, ModelToolResult } from './types.ts';
+import type { FirstTurn } from './begin.ts';
+import { beginningOf, runAgent, waitingBelow } from './delegate.ts';
+import { isTransient } from './errors.ts';
+import type { AgentDescription, PermissionDecision, ToolDescription } from './ports.ts';
+import { effectKey } from './resume.ts';
+import { endTurn, failTurn, type Loop, messageOf, save, type Turn, type TurnEnd } from './turn.ts';
+import type { EngineCheckpoint, ModelToolRequest, ModelToolResult } from './types.ts';
 
 type Result = Omit<ModelToolResult, 'requestId' | 'name' | 'metadata' | 'errorKind' | 'output'> &
   Partial<Pick<ModelToolResult, 'errorKind' | 'output'>>;
 
+type Description = ToolDescription | AgentDescription;
+
 /** Runs one pending call in request order; those that wait for somebody are left pending, their siblings run. */
-export async function toolStep(turn: Turn): Promise<TurnEnd | undefined> {
+export async function toolStep(turn: Turn, loop: Loop): Promise<TurnEnd | undefined> {
   const pending = turn.state.pendingToolRequests ?? [];
-  const request = pending.find(({ id }) => !turn.gates.has(id));
+  const request = pending.find(({ id }) => !turn.waiting.has(id));
   if (!request) return pause(turn, pending);
   const answer = turn.answers.get(request.id);
   if (answer?.decision === 'result') return commit(turn, request, answer.result);
   const described = await describe(turn, request);
   if ('end' in described) return described;
+  // An agent that has begun: what its call needed leave for, it got.
+  if ('agent' in described && turn.state.delegatedRuns?.[request.id]) return delegate(turn, request, described, loop);
   if (answer === undefined) {
-    if (described.gate) return void turn.gates.set(request.id, described.gate);
-    return authorize(turn, request, described);
+    const { gate } = described;
+    if (gate) return void turn.waiting.set(request.id, [{ request, gate }]);
+    return authorize(turn, request, described, loop);
   }
   turn.log.note('permission_requested', { payload: named(request) });
   const approved = answer.decision === 'run';
   turn.log.note('permission_resolved', { payload: { ...named(request), approved } });
   if (!approved) return commit(turn, request, denied(answer.reason));
-  return run(turn, answer.arguments === undefined ? request : edited(request, answer.arguments), described);
+  return run(turn, answer.arguments === undefined ? request : edited(request, answer.arguments), described, loop);
 }
 
 const named = ({ id, name }: ModelToolRequest) => ({ requestId: id, name });
@@ -40,7 +49,7 @@ function edited(request: ModelToolRequest, text: string): ModelToolRequest {
   return { ...request, arguments: typeof request.arguments === 'string' ? text : (JSON.parse(text) as Json) };
 }
 
-async function describe(turn: Turn, request: ModelToolRequest): Promise<ToolDescription | TurnEnd> {
+async function describe(turn: Turn, request: ModelToolRequest): Promise<Description | TurnEnd> {
   try {
     const described = await turn.ports.tools.describe(request, { messages: turn.state.messages });
     return described ?? (await failTurn(turn, 'tool_configuration_error', `there is no tool ${request.name}`));
@@ -49,7 +58,12 @@ async function describe(turn: Turn, request: ModelToolRequest): Promise<ToolDesc
   }
 }
 
-async function authorize(turn: Turn, request: ModelToolRequest, tool: ToolDescription): Promise<TurnEnd | undefined> {
+async function authorize(
+  turn: Turn,
+  request: ModelToolRequest,
+  tool: Description,
+  loop: Loop,
+): Promise<TurnEnd | undefined> {
   turn.log.note('permission_requested', { payload: named(request) });
   let decision: PermissionDecision;
   try {
@@ -59,11 +73,12 @@ async function authorize(turn: Turn, request: ModelToolRequest, tool: ToolDescri
   }
   if ('ask' in decision) {
     const { question } = decision;
-    return void turn.gates.set(request.id, { wait: 'approval_resolution', ...(question && { question }) });
+    const gate = { wait: 'approval_resolution', ...(question && { question }) } as const;
+    return void turn.waiting.set(request.id, [{ request, gate }]);
   }
   const { approved, reason, metadata } = decision;
   turn.log.note('permission_resolved', { payload: { ...named(request), approved } });
-  if (approved) return run(turn, request, tool);
+  if (approved) return run(turn, request, tool, loop);
   const kind = metadata?.errorKind;
   return commit(turn, request, denied(reason, typeof kind === 'string' ? kind : undefined));
 }
@@ -79,12 +94,10 @@ const CUT_OFF: Result = {
   errorKind: 'effect_outcome_unknown',
 };
 
-/** The key of a call's effect: the same in every attempt and after every pause. */
-const effectKey = (runId: string, requestId: string) => `${runId}:tool:${requestId}`;
-
-async function run(turn: Turn, request: ModelToolRequest, tool: ToolDescription): Promise<TurnEnd | undefined> {
+async function run(turn: Turn, request: ModelToolRequest, tool: Description, loop: Loop): Promise<TurnEnd | undefined> {
   const { signal, log, ports, state } = turn;
   if (signal.aborted) return endTurn(turn, 'cancelled');
+  if ('agent' in tool) return delegate(turn, request, tool, loop);
   const key = effectKey(state.runId, request.id);
   const once = tool.effect === 'once';
   if (once && turn.cutOff.has(key)) return commit(turn, request, CUT_OFF);
@@ -117,6 +130,36 @@ function editOf({ id, arguments: ran }: ModelToolRequest, pending: readonly Mode
   return ran === wrote || ran === undefined ? {} : { metadata: { editedArguments: ran } };
 }
 
+/** The call runs another agent: what that waits for waits here, what it came to is the result. */
+async function delegate(
+  turn: Turn,
+  request: ModelToolRequest,
+  { agent }: AgentDescription,
+  loop: Loop,
+): Promise<TurnEnd | undefined> {
+  let first: FirstTurn;
+  try {
+    first = beginningOf(turn, request, agent);
+  } catch (error) {
+    return commit(turn, request, { outcome: 'failed', output: messageOf(error), errorKind: 'tool_error' });
+  }
+  turn.log.note('tool_execution_started', { payload: { ...named(request), runId: first.runId ?? '' } });
+  // Numbers of its events come after those of ours.
+  await turn.log.flush();
+  const end = await runAgent(turn, { request, agent, first }, loop);
+  if (end.end === 'pause') return void turn.waiting.set(request.id, waitingBelow(request.id, end.waiting));
+  const { status, output, errorKind = status, message = errorKind } = end.commit;
+  switch (status) {
+    case 'success':
+      return commit(turn, request, { outcome: 'success', ...(output !== undefined && { output }) });
+    case 'failed':
+      if (isTransient(end.error)) return endTurn(turn, 'failed', { errorKind, message, error: end.error });
+      return commit(turn, request, { outcome: 'failed', output: message, errorKind });
+    default:
+      return endTurn(turn, status, { errorKind, message });
+  }
+}
+
 /** The result and the checkpoint after it, as one write, before the next effect. */
 async function commit(
   turn: Turn,
@@ -128,7 +171,11 @@ async function commit(
   const unknown = result.outcome === 'indeterminate';
   const pending = state.pendingToolRequests ?? [];
   const complete = { ...result, requestId: request.id, name: request.name, ...editOf(request, pending) };
+  // What is unknown is an effect without an end, also of a tool that may be run again.
+  const started = unknown && { key: effectKey(state.runId, request.id), state: 'started' as const };
+  const effect = started || (key && { key, state: 'done' as const });
   log.note('tool_execution_completed', { payload: { ...named(request), outcome: result.outcome } });
+  turn.state = withoutRun(state, request.id);
   await save(
     turn,
     {
@@ -136,15 +183,19 @@ async function commit(
       completedToolResults: [...(state.completedToolResults ?? []), complete],
       reconciliationRequired: unknown,
     },
-    {
-      stage: `tool ${request.name}`,
-      requestId: request.id,
-      ...(key && !unknown && { effect: { key, state: 'done' as const } }),
-    },
+    { stage: `tool ${request.name}`, requestId: request.id, ...(effect && { effect }) },
   );
   if (!unknown) return undefined;
   const message = `It is unknown whether ${request.name} (${request.id}) happened: ${messageOf(result.output)}`;
   return endTurn(turn, 'reconciliation_required', { errorKind: 'effect_outcome_unknown', message });
+}
+
+/** What it came to is the call's result; the rest of its state is not needed any more. */
+function withoutRun(state: EngineCheckpoint, requestId: string): EngineCheckpoint {
+  if (!state.delegatedRuns) return state;
+  const { delegatedRuns, ...rest } = state;
+  const others = Object.entries(delegatedRuns).filter(([id]) => id !== requestId);
+  return others.length > 0 ? { ...rest, delegatedRuns: Object.fromEntries(others) } : rest;
 }
 
 /** What is waited for one at a time: such an answer names no call. */
@@ -152,12 +203,8 @@ const SINGLE: readonly string[] = ['user_reply', 'agent_reply', 'scheduled_wake'
 
 /** Only gated calls are left: those that wait for the same as the first. The others are asked for after them. */
 async function pause(turn: Turn, pending: readonly ModelToolRequest[]): Promise<TurnEnd> {
-  const { gates, signal } = turn;
-  if (signal.aborted) return endTurn(turn, 'cancelled');
-  const all = pending.flatMap((request) => {
-    const gate = gates.get(request.id);
-    return gate ? [{ request, gate }] : [];
-  });
+  if (turn.signal.aborted) return endTurn(turn, 'cancelled');
+  const all = pending.flatMap(({ id }) => turn.waiting.get(id) ?? []);
   const wait = all[0]?.gate.wait ?? '';
   const waiting = SINGLE.includes(wait) ? all.slice(0, 1) : all.filter(({ gate }) => gate.wait === wait);
   await save(turn, {});

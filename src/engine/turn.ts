@@ -1,8 +1,8 @@
 /** One run of a turn: its present state, and how a step changes it. */
 
-import { createLog, type Log } from './log.ts';
+import { createLog, type Log, type Numbers } from './log.ts';
 import type { EnginePorts, Gate } from './ports.ts';
-import type { Budgets } from './resume.ts';
+import type { Budgets, Resolution } from './resume.ts';
 import type { EngineCheckpoint, ModelToolRequest, ModelToolResult, TurnCommit, TurnStatus } from './types.ts';
 
 /** What was decided about a call that waited. */
@@ -36,13 +36,18 @@ export interface Turn {
   readonly answers: ReadonlyMap<string, CallAnswer>;
   /** Keys of effects that an earlier run started and whose end is not in the journal. */
   readonly cutOff: ReadonlySet<string>;
-  /** Gated calls that were met in this run and have no answer. */
-  readonly gates: Map<string, Gate>;
+  /** An operator's word on what is unknown of a run below this one. */
+  readonly resolution: Resolution | undefined;
+  readonly numbers: Numbers;
+  /** Calls that were met in this run and have no answer, each with what it waits for: itself, or calls of the agent that it runs. */
+  readonly waiting: Map<string, readonly WaitingCall[]>;
 }
 
-export function createTurn(given: Omit<Turn, 'log' | 'gates'> & { firstSequence: number }): Turn {
-  const { firstSequence, ...rest } = given;
-  const turn: Turn = { ...rest, gates: new Map(), log: createLog(rest.ports, firstSequence, () => turn.state) };
+/** Runs a turn to its end. */
+export type Loop = (turn: Turn) => Promise<TurnEnd>;
+
+export function createTurn(given: Omit<Turn, 'log' | 'waiting'>): Turn {
+  const turn: Turn = { ...given, waiting: new Map(), log: createLog(given.ports, given.numbers, () => turn.state) };
   return turn;
 }
 
@@ -71,12 +76,14 @@ const ENDINGS = {
 export async function endTurn(
   turn: Turn,
   status: TurnStatus,
-  why: { errorKind?: string; message?: string; error?: unknown } = {},
+  why: { errorKind?: string | undefined; message?: string | undefined; error?: unknown; unknown?: string } = {},
 ): Promise<TurnEnd & { end: 'commit' }> {
   const { state, log } = turn;
-  const { error, ...told } = why;
-  log.note(ENDINGS[status], { payload: { ...told } });
-  await log.flush();
+  const { error, unknown: key, errorKind, message } = why;
+  const told = { ...(errorKind !== undefined && { errorKind }), ...(message !== undefined && { message }) };
+  log.note(ENDINGS[status], { payload: told });
+  // What is in question shows as an effect without an end, wherever the checkpoint came from.
+  await log.flush(key === undefined ? undefined : { key, state: 'started' });
   const { pendingOutput: output, modelReconciliation } = state;
   const commit: TurnCommit = {
     sessionId: state.sessionId,

@@ -99,7 +99,7 @@ const ModelReconciliationState = z.object({
   metadata: maybe(metadata),
 });
 
-export const EngineCheckpoint = z.object({
+const OwnCheckpoint = z.object({
   id: text,
   sessionId: text,
   turnId: text,
@@ -127,17 +127,34 @@ export const EngineCheckpoint = z.object({
   metadata: maybe(metadata),
 });
 /** Everything that a turn needs to go on. */
-export type EngineCheckpoint = z.infer<typeof EngineCheckpoint>;
+export interface EngineCheckpoint extends z.infer<typeof OwnCheckpoint> {
+  /** The agents that pending calls run, by request id; an addition to 003. */
+  delegatedRuns?: { readonly [requestId: string]: ResumeContext } | undefined;
+}
+export const EngineCheckpoint: z.ZodType<EngineCheckpoint> = OwnCheckpoint.extend({
+  delegatedRuns: maybe(
+    z.record(
+      text,
+      z.lazy(() => ResumeContext),
+    ),
+  ),
+});
 
-export const ResumeContext = z.object({
+/** A checkpoint with the budgets that it goes on with, and the last number that its journal used. */
+export interface ResumeContext {
+  checkpoint: EngineCheckpoint;
+  maxIterations: number;
+  maxModelAttempts: number;
+  lastJournalSequence: number;
+  metadata?: { [key: string]: Json } | undefined;
+}
+export const ResumeContext: z.ZodType<ResumeContext> = z.object({
   checkpoint: EngineCheckpoint,
   maxIterations: z.int(),
   maxModelAttempts: z.int(),
   lastJournalSequence: or(count, 0),
   metadata: maybe(metadata),
 });
-/** A checkpoint with the budgets that it goes on with, and the last number that its journal used. */
-export type ResumeContext = z.infer<typeof ResumeContext>;
 
 const EVENT_KINDS = [
   'turn_started',

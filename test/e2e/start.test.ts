@@ -160,6 +160,44 @@ describe('one folder, several lives', () => {
   });
 });
 
+test('the crash of the README, as it is written: killed in the middle of a refund, there is one refund', {
+  timeout: 2 * SLOW,
+}, async () => {
+  const data = mkdtempSync(join(folder, 'crash-'));
+  chmodSync(data, 0o755);
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+  /** A command of the README, in a folder and on ports of its own. */
+  const written = (name: string): string => {
+    const [, command = ''] = new RegExp(`<!-- crash: ${name} -->\n\`\`\`sh\n(.*)\n`).exec(readme) ?? [];
+    expect(command, name).not.toBe('');
+    return command.replaceAll('./.data', data).replaceAll('.data', data);
+  };
+  const setting = /^(\w+)=(\d+) npm start$/.exec(written('start'));
+  const paid = () => (existsSync(join(data, 'refunds.jsonl')) ? readFileSync(join(data, 'refunds.jsonl'), 'utf8') : '');
+
+  const first = npmStart(['--data', data, ...ports], { [setting![1]!]: setting![2]! });
+  await first.says(PROMPT);
+  const [approve] = await first.says(/npx continuations approve .*/);
+  const answering = run('sh', ['-c', approve], { env: inherited }).catch(() => undefined);
+  await expect.poll(paid, { timeout: 30_000 }).toContain('refund-1');
+  await run('sh', ['-c', written('kill')]);
+  await first.ended;
+  expect(first.output()).not.toContain('follow-up delivered');
+  await answering;
+
+  expect(written('again')).toBe('npm start');
+  const second = npmStart(['--data', data, ...ports]);
+  await second.says(/follow-up delivered: “Your kettle is refunded: €49.90 are on their way back to you \(refund-1\)/);
+  await second.says(/is completed; follow-up: delivered/);
+  expect(second.output()).toContain('A turn cut off here before will go on.');
+  expect(second.output()).not.toContain('A customer writes');
+  const { stdout } = await run('sh', ['-c', written('refunds')]);
+  expect(stdout.trim().split('\n')).toHaveLength(1);
+  expect(JSON.parse(stdout)).toMatchObject({ refundId: 'refund-1', order: '1042' });
+  process.kill(-second.child.pid!, 'SIGINT');
+  expect(await second.ended).toBe(0);
+});
+
 describe('what is wrong is said in one sentence', () => {
   /** What is printed besides npm's own lines and what was going on. */
   async function complaint(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
