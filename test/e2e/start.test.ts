@@ -26,7 +26,8 @@ beforeAll(async () => {
   ports = (await Promise.all(names.map(async (name) => [name, `${await freePort()}`]))).flat();
 });
 afterEach(() => {
-  for (const child of started) if (child.pid && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
+  const runs = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
+  for (const child of started) if (child.pid && runs(child)) process.kill(-child.pid, 'SIGKILL');
   started = [];
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
