@@ -34,9 +34,9 @@ function agent(script: Script, tools: Tools = {}, agents: Readonly<Record<string
   const scripted = scriptedTools(tools);
   const port: ToolPort = {
     ...scripted,
-    describe: (request) => {
+    describe: (request, seen) => {
       const below = agents[request.name];
-      return below ? { agent: below } : scripted.describe(request);
+      return below ? { agent: below } : scripted.describe(request, seen);
     },
   };
   const begin: SubAgent['begin'] = (request) => [
