@@ -45,10 +45,12 @@ describe('README', () => {
   });
 });
 
-test('the page on the AI SDK shows the very files that the tests run', () => {
-  const page = read('docs/ai-sdk.md');
-  const snippets = [...page.matchAll(/<!-- (examples\/ai-sdk\/\S+) -->\n```ts\n([\s\S]*?)```/g)];
-  expect(snippets).toHaveLength(4);
+test.each([
+  ['docs/ai-sdk.md', 4],
+  ['docs/engine.md', 1],
+])('%s shows the very files that are compiled or run', (page, count) => {
+  const snippets = [...read(page).matchAll(/<!-- (examples\/\S+) -->\n```ts\n([\s\S]*?)```/g)];
+  expect(snippets).toHaveLength(count);
   for (const [, path, code] of snippets) expect(code, path).toBe(read(path as string));
 });
 

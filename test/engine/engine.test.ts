@@ -112,6 +112,13 @@ describe('vectors', () => {
     expect(result?.completedToolResults).toMatchObject([{ outcome: 'failed', errorKind: 'permission_denied' }]);
   });
 
+  test('a denial may say of which kind it is', async () => {
+    const permission = { authorize: async () => ({ approved: false, metadata: { errorKind: 'quota_used_up' } }) };
+    const it = bed([calls('a'), says('ok')], { a: {} }, { permission });
+    await runTurn(it.ports, FIRST);
+    expect(it.journal.checkpoints[1]?.completedToolResults).toMatchObject([{ errorKind: 'quota_used_up' }]);
+  });
+
   test('delegated_provider_state is carried; a reference without it, and it without a reference, are refused', async () => {
     const delegatedState = [{ provider: 'p', kind: 'thread', id: '1' }];
     const nextContextState = { portability: 'delegated' as const, delegatedState };
@@ -320,6 +327,12 @@ describe('durability', () => {
     await runTurn(it.ports, FIRST);
     expect(it.journal.checkpoints.at(-1)?.completedToolResults).toMatchObject([{ output: 'a done' }]);
   });
+  test('a journal that keeps nothing allows a turn of tools', async () => {
+    const it = bed([calls('a', 'b'), says('ok')], { a: {}, b: {} });
+    const end = await runTurn({ ...it.ports, journal: { write: async () => {} } }, FIRST);
+    expect(await commitOf(end)).toMatchObject({ status: 'success', output: 'ok' });
+    expect(it.tools.calls).toHaveLength(2);
+  });
   test('events are shown only once they are durable', async () => {
     const shown: number[] = [];
     const it = bed([says('hi')]);
@@ -345,6 +358,7 @@ describe('the model', () => {
     const it = bed([{ ...calls('a'), assistantMessages: [said] }, says('ok')], { a: {} });
     await runTurn(it.ports, FIRST);
     expect(it.model.requests[1]?.context.messages[1]).toEqual(said);
+    expect(it.journal.checkpoints.at(-1)?.messages[1]).toEqual(said);
   });
 });
 
@@ -364,6 +378,42 @@ describe('resume', () => {
       sessionId: 's1',
     });
     expect(now.model.requests[0]?.context.stablePrefixMessages).toBe(0);
+  });
+  test('keeps the stable prefix', async () => {
+    const it = bed([calls('a'), says('x')], { a: {} });
+    await runTurn(it.ports, { ...FIRST, stablePrefixMessages: 1 });
+    const now = bed([says('hi')], { a: {} });
+    await resumed(it, now, 0);
+    expect(now.model.requests[0]?.context.stablePrefixMessages).toBe(1);
+  });
+  test('a run without an id is given one, which its caller does not see and its resume keeps', async () => {
+    const { runId, ...first } = FIRST;
+    const it = bed([calls('a'), says('x')], { a: {} });
+    await runTurn(it.ports, first);
+    const given = it.journal.events[0]?.runId;
+    expect(given).toMatch(/^run_/);
+    expect(first).not.toHaveProperty('runId');
+    const now = bed([says('hi')], { a: {} });
+    await resumed(it, now, 0);
+    expect(new Set(now.journal.events.map((event) => event.runId))).toEqual(new Set([given]));
+  });
+  test('from all results, not yet told, formats the ordered batch once and advances', async () => {
+    const batches: string[][] = [];
+    const conversation: EnginePorts['conversation'] = {
+      async format(_, results) {
+        batches.push(results.map(({ requestId }) => requestId));
+        return [{ role: 'tool', parts: [] }];
+      },
+    };
+    const it = bed([calls('first', 'second'), says('x')], { first: {}, second: {} });
+    await runTurn(it.ports, FIRST);
+    const now = bed([says('ok')], {}, { conversation });
+    await resumed(it, now, 2);
+    expect(batches).toEqual([['call-first', 'call-second']]);
+    expect(now.model.requests[0]?.context).toMatchObject({
+      iteration: 1,
+      messages: [{ role: 'user' }, { role: 'tool' }],
+    });
   });
   test('of a ready output commits without the model, under the same post-commit id', async () => {
     const ids: string[] = [];
@@ -474,6 +524,22 @@ describe('calls that wait', () => {
     };
     await runTurn({ ...it.ports, tools: { ...it.tools, describe } }, FIRST);
     expect(saw).toEqual([FIRST.messages, FIRST.messages]);
+  });
+  test('tell no end while they wait; their end is told in the iteration that made them', async () => {
+    const it = bed([calls('pay')], { pay: gated });
+    await runTurn(it.ports, FIRST);
+    expect(kinds(it)).toEqual([
+      'turn_started',
+      'context_prepared',
+      'model_invocation_started',
+      'model_invocation_completed',
+      'checkpoint_created',
+      'checkpoint_created',
+    ]);
+    const now = bed([says('ok')], { pay: gated });
+    await resumed(it, now, -1, { answers: new Map([['call-pay', { decision: 'run' }]]) });
+    const ended = now.journal.events.filter(({ kind }) => kind === 'tool_execution_completed');
+    expect(ended).toMatchObject([{ iteration: 0, payload: { requestId: 'call-pay', outcome: 'success' } }]);
   });
   test('a permission that needs a person pauses; other reasons are asked for after it, one at a time', async () => {
     const permission = {
