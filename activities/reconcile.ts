@@ -13,7 +13,10 @@ type Deps = Pick<ActivityDeps, 'store' | 'delivery' | 'replies' | 'stateKinds' |
 export function createReconcile(deps: Deps): Activities['reconcile'] {
   return async (input) => {
     const { record, turnId, attempt, now: at } = input;
-    const result = await resultOf(deps, input);
+    const came = await cameTo(deps, input);
+    if (came === undefined && input.action === 'happened')
+      return notDecided(deps, record, 'what it came to is not there');
+    const { result } = came ?? {};
     const settlement = result && settlementOf(result, { turnId, at, stateKinds: deps.stateKinds });
     const settled = settlement && { ...settlement.settled, deliverable: deliveryOf(deps, record) !== undefined };
     const reconciliation = reconciliationOf(input);
@@ -28,14 +31,18 @@ export function createReconcile(deps: Deps): Activities['reconcile'] {
     const tooLarge = after.ok && settlement?.tooLarge(after.record);
     if (!after.ok || tooLarge) return notDecided(deps, record, tooLarge ? tooLarge.message : 'it is not in question');
     const ended = after.record.resume?.outcome !== undefined || after.record.status === 'pending';
+    const runsAgain = input.effect !== undefined || input.action === 'did_not_happen';
     const fact = reconciledReceipt(after.record, { turnId, attempt, reconciliation });
     const committed = await deps.store.reconcileTurn({
       turnId,
       attempt,
-      state: input.action === 'did_not_happen' ? 'ended' : ended ? 'settled' : 'failed',
+      state: runsAgain ? 'ended' : ended ? 'settled' : 'failed',
       record: after.record,
       receipts: result ? [fact, receipt('settled', after.record)] : [fact],
       ...(result && { result: withoutState(result) }),
+      ...(input.effect !== undefined && {
+        effect: { key: input.effect, ...(came?.value !== undefined && { value: came.value }) },
+      }),
       ...(ended && settlement && { contents: settlement.contents }),
     });
     if (committed.accepted) traceEnd(deps.trace, committed.record, at);
@@ -45,9 +52,10 @@ export function createReconcile(deps: Deps): Activities['reconcile'] {
 
 /** Nothing is taken from `stamp` but who is spoken for; without it that is whoever can write to the namespace. */
 function reconciliationOf({ record, now, stamp, turnId, attempt, ...request }: ReconcileTurnInput): Reconciliation {
-  const { action, issuer, proof, observedAt, expiresAt } = request;
+  const { action, effect, issuer, proof, observedAt, expiresAt } = request;
   return {
     action,
+    ...(effect !== undefined && { effect }),
     requestDigest: reconcileDigest({ turnId, attempt, ...request }),
     actor: stamp?.subject ?? 'temporal',
     verified: stamp?.verified ?? false,
@@ -60,19 +68,21 @@ function reconciliationOf({ record, now, stamp, turnId, attempt, ...request }: R
   };
 }
 
-async function resultOf(
+/** What the turn came to, or its effect, as JSON. Undefined where it is none: whoever writes to the namespace may name any content. */
+async function cameTo(
   { store }: Deps,
-  { record, resultRef }: ReconcileTurnInput,
-): Promise<HarnessResult | undefined> {
+  { record, resultRef, effect }: ReconcileTurnInput,
+): Promise<{ result?: HarnessResult; value?: string } | undefined> {
   const content = resultRef && (await store.content(record.scope, resultRef));
-  return content ? readResult(content.bytes) : undefined;
-}
-
-/** Undefined where it is none: whoever writes to the namespace may name any content, and a throw would be retried for ever (C15). */
-function readResult(bytes: Uint8Array): HarnessResult | undefined {
+  if (!content) return undefined;
+  const text = Buffer.from(content.bytes).toString('utf8');
   try {
-    return HarnessResult.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8'))).data;
+    const value: unknown = JSON.parse(text);
+    if (effect !== undefined) return { value: text };
+    const { data } = HarnessResult.safeParse(value);
+    return data && { result: data };
   } catch {
+    // A throw would be retried for ever (C15).
     return undefined;
   }
 }

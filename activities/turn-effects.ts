@@ -9,22 +9,17 @@ import type { Json } from '../src/json.ts';
 import type { BegunEffect, Grant, ResumedTurn, Turns } from '../src/ports.ts';
 import { persistently } from './persistently.ts';
 
-const ALWAYS = 2 ** 31 - 1;
-
 export function turnEffects(store: Turns, { record, fence }: Grant): Pick<ResumedTurn, 'effect' | 'journal'> {
   const { turnId, attempt, reconciled } = record.resume;
-  const didNotHappenUpTo = reconciled?.action === 'did_not_happen' ? (attempt ?? 0) : 0;
+  const nothingHappened = reconciled?.action === 'did_not_happen' && reconciled.effect === undefined;
   const write: ResumedTurn['journal']['write'] = async (entry) => {
     if (!(await persistently(() => store.writeJournal({ turnId, fence, ...entry })))) throw held(turnId);
   };
   return {
     journal: {
-      didNotHappenUpTo,
+      didNotHappenUpTo: nothingHappened ? (attempt ?? 0) : 0,
       write,
-      async read() {
-        const journal = await persistently(() => store.readJournal(turnId));
-        return { ...journal, started: journal.started.filter((effect) => effect.attempt > didNotHappenUpTo) };
-      },
+      read: () => persistently(() => store.readJournal(turnId)),
     },
     async effect<T extends Json | undefined>(
       key: string,
@@ -32,8 +27,7 @@ export function turnEffects(store: Turns, { record, fence }: Grant): Pick<Resume
       { idempotent = false }: { readonly idempotent?: boolean } = {},
     ): Promise<T> {
       const token = newToken();
-      const againUpTo = idempotent ? ALWAYS : didNotHappenUpTo;
-      const begun = await persistently(() => store.beginEffect({ turnId, fence, key, token, againUpTo }));
+      const begun = await persistently(() => store.beginEffect({ turnId, fence, key, token, again: idempotent }));
       if (begun.found === 'done') return storedValue(begun) as T;
       if (begun.found === 'stale') throw held(turnId);
       if (begun.found === 'started')

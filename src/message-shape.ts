@@ -11,6 +11,7 @@ export const WAIT_TYPES: readonly WaitType[] = [
 ];
 
 const MAX_PATH = 256;
+const MAX_EFFECT_KEY = 1024;
 /** As many as a pause holds. */
 const MAX_CALLS = 32;
 
@@ -73,6 +74,8 @@ const metadata: Check = (value, path) => {
   return utf8Length(JSON.stringify(value)) <= 16 * 1024 ? undefined : fault(path, 'must be at most 16 KiB encoded');
 };
 const someText: Check = (value, path) => (value === '' ? fault(path, 'must not be empty') : text(value, path));
+const effectKey: Check = (value, path) =>
+  typeof value === 'string' && value.length > MAX_EFFECT_KEY ? fault(path, 'is too long') : someText(value, path);
 const yes: Check = (value, path) => (value === true ? undefined : fault(path, 'must be true'));
 const anything: Check = () => undefined;
 const arrayOf =
@@ -212,6 +215,7 @@ export function reconciliationFault(given: unknown): Fault | undefined {
     attempt: count,
     action: oneOf('happened', 'did_not_happen', 'close_incomplete'),
     resultRef: optional(contentRef),
+    effect: optional(effectKey),
     issuer: optional(id),
     proof: shape({ ref: someText, digest }),
     observedAt: instant,
@@ -220,6 +224,8 @@ export function reconciliationFault(given: unknown): Fault | undefined {
   });
   const wrong = request(given, '');
   if (wrong || !isObject(given)) return wrong;
+  if (given.effect !== undefined && given.action === 'close_incomplete')
+    return fault('effect', 'cannot be closed by itself');
   if ((given.action === 'happened') === (given.resultRef !== undefined)) return undefined;
   return fault('resultRef', 'must be given with the action happened, and only with it');
 }

@@ -45,11 +45,11 @@ export interface ResumedTurn {
 }
 
 export interface HarnessJournal {
-  /** What earlier attempts of this turn wrote; without the effects that an operator said did not happen. */
+  /** What earlier attempts of this turn wrote, and what an operator said of its effects. */
   read(): Promise<TurnJournal>;
   /** Throws `OutcomeUnknown` when another execution holds the turn. */
   write(entry: Omit<JournalEntry, 'turnId' | 'fence'>): Promise<void>;
-  /** The last attempt of which an operator said that what was unknown did not happen; 0 for none. */
+  /** The last attempt of which an operator said that nothing of what was unknown happened; 0 for none. */
   readonly didNotHappenUpTo: number;
 }
 
@@ -129,6 +129,7 @@ export type {
   Closed,
   CloseTurn,
   DeliveryBegun,
+  EffectState,
   EndDelivery,
   Ended,
   EndTurn,

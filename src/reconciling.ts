@@ -31,24 +31,44 @@ export type ReconcileResult =
 export async function reconcile(deps: ManagingDeps, given: ReconcileContinuationInput): Promise<ReconcileResult> {
   const parsed = parseInput(ReconcileInput, given);
   if (!parsed.ok) return parsed;
-  const { continuationId, result, ...decision } = parsed.value;
+  const { continuationId, result, value, ...decision } = parsed.value;
   if (result && 'continuation' in result && isBytes(result.continuation.state))
     return invalidInput('result.continuation.state', 'must be JSON or text here');
   const found = await findFor(deps, continuationId, 'reconcile');
   if (!found.ok) return found;
-  const content = result && contentOf(Buffer.from(canonicalJson(result)), JSON_TYPE);
+  const came = result ?? value;
+  const content = came !== undefined && contentOf(Buffer.from(canonicalJson(came)), JSON_TYPE);
   const request: ReconcileRequest = { ...decision, ...(content && { resultRef: content.ref }) };
   const before = await decided(deps, found.stored, request);
   if (before) return before;
   const { resume } = found.stored.record;
   if (!resume?.uncertain || resume.turnId !== decision.turnId || resume.attempt !== decision.attempt)
     return notInQuestion(request);
+  const wrong = decision.effect === undefined ? undefined : await whyNoEffect(deps, found.stored, request);
+  if (wrong) return wrong;
   // A repeat is answered also when the proof has expired since; a first decision needs one that holds.
   if (decision.expiresAt && decision.expiresAt <= new Date().toISOString())
     return invalidInput('expiresAt', 'must be in the future: the proof no longer holds');
   if (content) await deps.store.putContents(found.stored.record.scope, continuationId, [content]);
   const sent = await send(deps, found.stored, request);
   return (await decided(deps, found.stored, request)) ?? (sent.ok ? notInQuestion(request) : sent);
+}
+
+/** Its key is easily mistaken, and those that are in question are few. */
+async function whyNoEffect(
+  { store }: ManagingDeps,
+  { record }: Stored,
+  { turnId, effect }: ReconcileRequest,
+): Promise<Refused | undefined> {
+  const executions = await store.executions(record.scope, record.id);
+  const effects = executions.find((execution) => execution.turnId === turnId)?.effects ?? [];
+  const unknown = effects.filter(({ state }) => state === 'started').map(({ key }) => key);
+  if (unknown.some((key) => key === effect)) return undefined;
+  return invalidInput('effect', `is not in question; of ${turnId} there ${listOf(unknown)}`);
+}
+
+function listOf(keys: readonly string[]): string {
+  return keys.length === 0 ? 'is none' : `${keys.length === 1 ? 'is' : 'are'} ${keys.join(', ')}`;
 }
 
 function isBytes(state: unknown): boolean {

@@ -59,8 +59,10 @@ export interface ReconcileTurn {
   readonly turnId: string;
   /** The execution whose outcome is unknown. */
   readonly attempt: number;
-  /** `ended`: the turn runs again; the other states are its end. */
+  /** `ended`: the turn runs again, what was unknown did not happen; the other states are its end. */
   readonly state: 'ended' | 'settled' | 'failed';
+  /** Only this effect did not happen, or it came to `value`; refused when it is not in question. */
+  readonly effect?: { readonly key: string; readonly value?: string };
   readonly record: ContinuationRecord;
   readonly result?: HarnessResult;
   readonly contents?: readonly Content[];
@@ -105,6 +107,9 @@ export interface EndDelivery {
   readonly receipt?: NewReceipt;
 }
 
+/** `undone`: it surely did not happen. */
+export type EffectState = 'started' | 'done' | 'undone';
+
 /** What is known about the last execution of a turn, for an operator. */
 export interface Execution {
   readonly turnId: string;
@@ -113,7 +118,7 @@ export interface Execution {
   readonly worker?: string;
   readonly startedAt?: string;
   /** Its journalled effects: those without an end are where the question is. */
-  readonly effects: readonly { readonly key: string; readonly state: 'started' | 'done'; readonly attempt: number }[];
+  readonly effects: readonly { readonly key: string; readonly state: EffectState; readonly attempt: number }[];
   /** What superseded executions came to after all, by their fence. */
   readonly late: Readonly<Record<string, { outcome: string } | { error: Cause }>>;
 }
@@ -127,8 +132,7 @@ export interface JournalEntry {
   readonly checkpoint?: string;
   readonly effect?: {
     readonly key: string;
-    /** `undone`: it surely did not happen. */
-    readonly state: 'started' | 'done' | 'undone';
+    readonly state: EffectState;
     readonly value?: string;
     readonly token?: string;
   };
@@ -137,16 +141,16 @@ export interface TurnJournal {
   /** The highest number used; 0 when there is none. */
   readonly tail: number;
   readonly checkpoint?: { readonly body: string; readonly attempt: number };
-  /** Effects that started and have no recorded end, with the execution that started them. */
-  readonly started: readonly { readonly key: string; readonly attempt: number }[];
+  /** Effects without a recorded end, and those that did not happen or came to a value: as it ran, or as an operator says. */
+  readonly effects: readonly { readonly key: string; readonly state: EffectState; readonly value?: string }[];
 }
 export interface BeginEffect {
   readonly turnId: string;
   readonly fence: number;
   readonly key: string;
   readonly token: string;
-  /** One that was started in this attempt or before may be run again. */
-  readonly againUpTo: number;
+  /** One that started and has no recorded end may be run again. */
+  readonly again: boolean;
 }
 /** Only `fresh` grants a run; `started`: nobody knows whether it happened (C8); `stale`: another execution holds the turn. */
 export interface BegunEffect {

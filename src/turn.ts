@@ -57,6 +57,8 @@ export function reconciled(record: ContinuationRecord, event: Reconciled): Step 
       return { ok: true, record: end(record, at, 'resume_runtime_error', { resume: { ...decided, error } }) };
     }
     case 'happened':
+      // Of an effect: the turn goes on with what it came to.
+      if (reconciliation.effect !== undefined) return changed<ResumingRecord>(record, at, { resume: decided });
       if (settled) return turnSettled(record, { at, ...settled }, decided);
       return refuse(record, 'invalid_input', 'what the turn came to is missing');
     default:

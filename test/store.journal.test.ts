@@ -21,8 +21,8 @@ const entry = (grant: Grant, more: Partial<JournalEntry> = {}): JournalEntry => 
   events: [{ sequence: 1, body: '{"text":"\\u0000 1.0"}' }],
   ...more,
 });
-const effect = (grant: Grant, more: { token?: string; againUpTo?: number } = {}) =>
-  db().beginEffect({ ...turnOf(grant), key: 'pay', token: newToken(), againUpTo: 0, ...more });
+const effect = (grant: Grant, more: { token?: string; again?: boolean } = {}) =>
+  db().beginEffect({ ...turnOf(grant), key: 'pay', token: newToken(), again: false, ...more });
 /** Another execution of the same turn, after the first was lost. */
 const successor = async (grant: Grant) => granted(await db().beginTurn(beginning(grant.record, { replayable: true })));
 const bodies = async (turnId: string) =>
@@ -32,13 +32,13 @@ describe('the journal', () => {
   test('keeps events as they came, the last checkpoint and its attempt, and the true tail', async () => {
     const grant = await running();
     const { turnId } = turnOf(grant);
-    expect(await db().readJournal(turnId)).toEqual({ tail: 0, started: [] });
+    expect(await db().readJournal(turnId)).toEqual({ tail: 0, effects: [] });
     expect(await db().writeJournal(entry(grant, { checkpoint: '{"a":1}' }))).toBe(true);
     const second = entry(grant, { events: [{ sequence: 7, body: '{}' }], checkpoint: '{"a":2.0}' });
     expect(await db().writeJournal(second)).toBe(true);
     expect(await db().readJournal(turnId)).toEqual({
       tail: 7,
-      started: [],
+      effects: [],
       checkpoint: { body: '{"a":2.0}', attempt: 1 },
     });
     expect((await bodies(turnId))[0]).toMatchObject({ body: '{"text":"\\u0000 1.0"}' });
@@ -51,7 +51,7 @@ describe('the journal', () => {
     const other = entry(grant, { events: [{ sequence: 1, body: '"other"' }], checkpoint: '{}' });
     await expect(db().writeJournal(other)).rejects.toThrow(/another entry/);
     expect(await bodies(turnOf(grant).turnId)).toHaveLength(1);
-    expect(await db().readJournal(turnOf(grant).turnId)).toEqual({ tail: 1, started: [] });
+    expect(await db().readJournal(turnOf(grant).turnId)).toEqual({ tail: 1, effects: [] });
   });
 
   test('an execution without the fence writes nothing, nor does one whose turn has ended', async () => {
@@ -60,7 +60,7 @@ describe('the journal', () => {
     const started = { key: 'pay', state: 'started' } as const;
     expect(await db().writeJournal(entry(grant, { checkpoint: '{}', effect: started }))).toBe(false);
     expect(await effect(grant)).toEqual({ found: 'stale' });
-    expect(await db().readJournal(turnOf(grant).turnId)).toEqual({ tail: 0, started: [] });
+    expect(await db().readJournal(turnOf(grant).turnId)).toEqual({ tail: 0, effects: [] });
     await db().endTurn(completing(next));
     expect(await db().writeJournal(entry(next))).toBe(false);
   });
@@ -83,10 +83,9 @@ describe('an effect', () => {
     expect(await effect(grant, { token })).toEqual({ found: 'fresh' });
     const next = await successor(grant);
     expect(await effect(next)).toEqual({ found: 'started' });
-    expect((await db().readJournal(turnOf(next).turnId)).started).toEqual([{ key: 'pay', attempt: 1 }]);
-    expect(await effect(next, { againUpTo: 1 })).toEqual({ found: 'fresh' });
-    expect((await db().readJournal(turnOf(next).turnId)).started).toEqual([{ key: 'pay', attempt: 2 }]);
-    expect(await effect(await successor(next), { againUpTo: 1 })).toEqual({ found: 'started' });
+    expect((await db().readJournal(turnOf(next).turnId)).effects).toEqual([{ key: 'pay', state: 'started' }]);
+    expect(await effect(next, { again: true })).toEqual({ found: 'fresh' });
+    expect(await effect(await successor(next))).toEqual({ found: 'started' });
   });
 
   test('twenty at once: one is granted', async () => {
@@ -100,7 +99,9 @@ describe('an effect', () => {
     const grant = await running();
     await effect(grant);
     await db().writeJournal(entry(grant, { events: [], effect: { key: 'pay', state: 'undone' } }));
+    expect((await db().readJournal(turnOf(grant).turnId)).effects).toEqual([{ key: 'pay', state: 'undone' }]);
     expect(await effect(grant)).toEqual({ found: 'fresh' });
+    expect(await effect(grant)).toEqual({ found: 'started' });
     await db().writeJournal(entry(grant, { events: [], effect: { key: 'pay', state: 'done' } }));
     await db().writeJournal(entry(grant, { events: [], effect: { key: 'pay', state: 'undone' } }));
     expect(await effect(grant)).toEqual({ found: 'done' });

@@ -76,8 +76,10 @@ export interface ReconcileRequest {
   readonly turnId: string;
   readonly attempt: number;
   readonly action: Reconciliation['action'];
-  /** With `happened`: what the turn came to, as JSON. */
+  /** With `happened`: what the turn, or its effect, came to, as JSON. */
   readonly resultRef?: ContentRef;
+  /** Only this effect is decided. */
+  readonly effect?: string | undefined;
   readonly issuer?: string | undefined;
   readonly proof: Reconciliation['proof'];
   readonly observedAt: string;

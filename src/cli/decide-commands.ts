@@ -104,6 +104,12 @@ const reconcileArgs = {
     valueHint: 'json',
     description: 'With happened: what the turn came to (a harness result).',
   },
+  effect: {
+    type: 'string',
+    valueHint: 'key',
+    description: 'Decide this effect of the turn alone (see executions of get); the turn goes on.',
+  },
+  value: { type: 'string', valueHint: 'json', description: 'With happened and --effect: what the effect came to.' },
   issuer: { type: 'string', valueHint: 'name', description: 'Who issued the proof.' },
   observed: { type: 'string', valueHint: 'time', description: 'When it was seen; default: now.' },
 } as const satisfies ArgsDef;
@@ -114,6 +120,7 @@ const reconcile = defineCliCommand('reconcile', {
   examples: [
     'reconcile cont_01J… did_not_happen --proof bank-statement.pdf',
     `reconcile cont_01J… happened --proof log.txt --result '{"outcome": "completed", "assistantMessage": {"text": "Refunded."}}'`,
+    `reconcile cont_01J… happened --effect run_01J…:tool:call-1 --value '{"refundId": "r-17"}' --proof statement.pdf`,
   ],
   sends: true,
   async run(args, { client, io, report }) {
@@ -130,7 +137,9 @@ const reconcile = defineCliCommand('reconcile', {
       proof: { ref: args.ref ?? args.proof, digest: digestBytes(await readNamedFile(args.proof)) },
       observedAt: args.observed ?? io.now().toISOString(),
       ...(args.issuer !== undefined && { issuer: args.issuer }),
-      ...(args.result !== undefined && { result: parseResult(args.result) }),
+      ...(args.result !== undefined && { result: parseJson('--result', args.result) }),
+      ...(args.effect !== undefined && { effect: args.effect }),
+      ...(args.value !== undefined && { value: parseJson('--value', args.value) }),
     };
     const decided = await client.reconcile(input);
     if (report.json) return printJson(decided, io, decided.ok);
@@ -142,11 +151,12 @@ const reconcile = defineCliCommand('reconcile', {
   },
 });
 
-function parseResult(text: string): NonNullable<ReconcileContinuationInput['result']> {
+/** What is wrong with it otherwise is found by the client. */
+function parseJson(option: string, text: string) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new UsageError('--result must be JSON.');
+    throw new UsageError(`${option} must be JSON.`);
   }
 }
 

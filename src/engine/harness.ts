@@ -4,14 +4,14 @@
  */
 import { OutcomeUnknown } from '../errors.ts';
 import type { Json } from '../json.ts';
-import type { Harness, HarnessJournal, ResumedTurn } from '../ports.ts';
+import type { Harness, HarnessJournal, ResumedTurn, TurnJournal } from '../ports.ts';
 import type { HarnessResultInput } from '../schema.ts';
 import { answersOf, contextOf, pauseOf } from './answers.ts';
 import type { FirstTurn } from './begin.ts';
 import { resumeTurn, runTurn } from './engine.ts';
 import { isTransient, RecoveryRequired } from './errors.ts';
 import type { EnginePorts, Journal } from './ports.ts';
-import { type Budgets, DEFAULT_BUDGETS, type Resolution } from './resume.ts';
+import { type Budgets, DEFAULT_BUDGETS, inQuestion, type Question, type Resolution } from './resume.ts';
 import type { TurnEnd } from './turn.ts';
 import { loadCheckpoint, type ResumeContext } from './types.ts';
 
@@ -26,6 +26,8 @@ export interface EngineHarness extends Harness {
    */
   runFirstTurn(first: Omit<FirstTurn, 'budgets'>, options?: { signal?: AbortSignal }): Promise<HarnessResultInput>;
 }
+
+type Effect = TurnJournal['effects'][number];
 
 const NOTHING: Journal = { write: async () => {} };
 
@@ -57,7 +59,7 @@ export function createEngineHarness({ budgets: given, ...ports }: EngineHarnessO
 
 /** The last checkpoint of this turn, else the one it paused with; numbers go on after the true tail. */
 async function whereItIs({ journal, continuation }: ResumedTurn) {
-  const { tail, checkpoint: stored, started } = await journal.read();
+  const { tail, checkpoint: stored, effects } = await journal.read();
   const paused = contextOf(continuation.continuation.state);
   const checkpoint = stored ? loadCheckpoint(JSON.parse(stored.body)) : paused.checkpoint;
   const context: ResumeContext = {
@@ -65,17 +67,20 @@ async function whereItIs({ journal, continuation }: ResumedTurn) {
     checkpoint,
     lastJournalSequence: Math.max(tail, paused.lastJournalSequence),
   };
-  const decided = stored !== undefined && stored.attempt <= journal.didNotHappenUpTo;
-  const resolution = decided ? didNotHappen(context) : undefined;
-  return { context, resolution, cutOff: new Set(started.map(({ key }) => key)) };
+  const question = inQuestion(checkpoint);
+  const effect = effects.find(({ key }) => key === question?.key);
+  const resolution = question && effect && resolutionOf(question, effect);
+  const cutOff = effects.filter(({ state }) => state === 'started').map(({ key }) => key);
+  return { context, resolution, cutOff: new Set(cutOff) };
 }
 
-/** An operator said that what was unknown did not happen: it is run again. */
-function didNotHappen({ checkpoint }: ResumeContext): Resolution | undefined {
-  if (!checkpoint.reconciliationRequired) return undefined;
-  if (checkpoint.modelReconciliation) return { model: 'again' };
-  const unknown = checkpoint.completedToolResults?.find(({ outcome }) => outcome === 'indeterminate');
-  return unknown && { tool: { requestId: unknown.requestId, outcome: 'again' } };
+/** What an operator said of the effect in question; nothing yet while it has no end. */
+function resolutionOf({ runId, call }: Question, { state, value }: Effect): Resolution | undefined {
+  if (state === 'started') return undefined;
+  if (state === 'undone')
+    return call ? { runId, tool: { requestId: call.requestId, outcome: 'again' } } : { runId, model: 'again' };
+  const output = value === undefined ? {} : { output: JSON.parse(value) as Json };
+  return call ? { runId, tool: { ...call, outcome: 'success', ...output } } : { runId, model: output };
 }
 
 function journalOf(journal: HarnessJournal): Journal {

@@ -66,7 +66,7 @@ export interface Question {
   readonly key: string;
   readonly runId: string;
   /** Absent: it is an invocation of the model. */
-  readonly requestId?: string;
+  readonly call?: Pick<ModelToolResult, 'requestId' | 'name'>;
 }
 
 /** The key of a call's effect: the same in every attempt and after every pause. */
@@ -81,7 +81,9 @@ export function inQuestion(checkpoint: EngineCheckpoint): Question | undefined {
   }
   if (modelReconciliation) return { key: modelReconciliation.invocationId, runId };
   const unknown = completedToolResults?.find(({ outcome }) => outcome === 'indeterminate');
-  return unknown && { key: effectKey(runId, unknown.requestId), runId, requestId: unknown.requestId };
+  if (!unknown) return undefined;
+  const { requestId, name } = unknown;
+  return { key: effectKey(runId, requestId), runId, call: { requestId, name } };
 }
 
 /** The state after an operator's word on a tool's unknown outcome; refused where that is not in question. */

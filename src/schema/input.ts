@@ -1,7 +1,7 @@
 /** What callers give to the client. */
 import { z } from 'zod';
 import { Message } from './message.ts';
-import { Digest, Instant, id, metadata, Scope, text } from './primitives.ts';
+import { Digest, Instant, id, json, metadata, Scope, text } from './primitives.ts';
 import { Reconciliation, TerminalReason } from './record.ts';
 import { HarnessResult } from './result.ts';
 import { Bounds, DeliveryTarget } from './terms.ts';
@@ -58,6 +58,10 @@ export const ReconcileInput = z
     action: Reconciliation.shape.action,
     /** With `happened`: what the turn came to. */
     result: HarnessResult.optional(),
+    /** Only this effect is decided (its key is in `executions`): the turn goes on, and what else is unknown is asked about again. */
+    effect: Reconciliation.shape.effect,
+    /** With `happened` and `effect`: what the effect came to. */
+    value: json.optional(),
     issuer: id.optional(),
     /** Where the proof is kept, and its digest. */
     proof: z.strictObject({ ref: text.min(1), digest: Digest }),
@@ -65,9 +69,27 @@ export const ReconcileInput = z
     observedAt: Instant,
     expiresAt: Instant.optional(),
   })
-  .refine((input) => (input.action === 'happened') === (input.result !== undefined), {
-    path: ['result'],
-    message: 'must be given with the action happened, and only with it',
+  .superRefine((input, context) => {
+    const wrong = whyInconsistent(input);
+    if (wrong) context.addIssue({ code: 'custom', path: [wrong[0]], message: wrong[1] });
   });
 export type ReconcileInput = z.infer<typeof ReconcileInput>;
 export type ReconcileContinuationInput = z.input<typeof ReconcileInput>;
+
+interface Decision {
+  readonly action: Reconciliation['action'];
+  readonly effect?: string | undefined;
+  readonly result?: unknown;
+  readonly value?: unknown;
+}
+function whyInconsistent({ action, effect, result, value }: Decision): [path: string, message: string] | undefined {
+  const alike = (given: unknown) => (action === 'happened') === (given !== undefined);
+  const must = 'must be given with the action happened, and only with it';
+  if (effect === undefined) {
+    if (value !== undefined) return ['value', 'is that of an effect, which is not named'];
+    return alike(result) ? undefined : ['result', must];
+  }
+  if (result !== undefined) return ['result', 'is that of a whole turn, not of an effect'];
+  if (action === 'close_incomplete') return ['effect', 'cannot be closed by itself'];
+  return alike(value) ? undefined : ['value', must];
+}

@@ -81,6 +81,8 @@ export type Uncertain = z.infer<typeof Uncertain>;
 /** How an operator decided an unknown outcome, on what proof (001 `ResumeClosure`). */
 export const Reconciliation = z.strictObject({
   action: z.enum(['happened', 'did_not_happen', 'close_incomplete']),
+  /** It was decided about this effect alone. */
+  effect: text.min(1).max(1024).optional(),
   /** Digest of the whole request: the same again is a repeat. */
   requestDigest: Digest,
   actor: id,

@@ -9,7 +9,7 @@ interface JournalRow {
   tail: string;
   body: string | null;
   attempt: number | null;
-  started: { key: string; attempt: number }[] | null;
+  effects: TurnJournal['effects'] | null;
 }
 
 export function createJournals({ run, call }: Connection): Journals {
@@ -28,12 +28,14 @@ export function createJournals({ run, call }: Connection): Journals {
           select (select coalesce(max(sequence), 0) from continuations.journal where turn_id = ${turnId}) as tail,
             (select body from continuations.checkpoints where turn_id = ${turnId}) as body,
             (select attempt from continuations.checkpoints where turn_id = ${turnId}) as attempt,
-            (select jsonb_agg(jsonb_build_object('key', key, 'attempt', attempt)) from continuations.effects
-              where turn_id = ${turnId} and state = 'started') as started`.execute(db);
+            (select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('key', key, 'state', state, 'value', value)))
+              from continuations.effects where turn_id = ${turnId} and (state <> 'done' or value is not null)) as effects`.execute(
+          db,
+        );
         return journalOf(rows[0]);
       }),
-    async beginEffect({ turnId, fence, key, token, againUpTo }) {
-      const args = [turnId, fence, key, token, againUpTo];
+    async beginEffect({ turnId, fence, key, token, again }) {
+      const args = [turnId, fence, key, token, again];
       const { row } = await call<BegunEffect & { value: string | null }>('begin_effect', args);
       const { found = 'stale', value } = row ?? {};
       return { found, ...(typeof value === 'string' && { value }) };
@@ -42,7 +44,7 @@ export function createJournals({ run, call }: Connection): Journals {
 }
 
 function journalOf(row: JournalRow | undefined): TurnJournal {
-  const { tail = '0', body = null, attempt = null, started = null } = row ?? {};
+  const { tail = '0', body = null, attempt = null, effects = null } = row ?? {};
   const checkpoint = body !== null && attempt !== null ? { checkpoint: { body, attempt } } : {};
-  return { tail: Number(tail), started: started ?? [], ...checkpoint };
+  return { tail: Number(tail), effects: effects ?? [], ...checkpoint };
 }

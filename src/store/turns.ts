@@ -137,9 +137,20 @@ async function endTurn(call: Call, input: EndTurn): Promise<Ended> {
 }
 
 async function reconcileTurn(call: Call, input: ReconcileTurn): Promise<Ended> {
-  const { turnId, attempt, state, record, result, receipts } = input;
+  const { turnId, attempt, state, record, result, receipts, effect } = input;
   const { digests, bodies } = arrays(input.contents);
-  const decision = [turnId, attempt, state, json(record), json(result), digests, bodies, json(receipts)];
+  const decision = [
+    turnId,
+    attempt,
+    state,
+    json(record),
+    json(result),
+    digests,
+    bodies,
+    json(receipts),
+    effect?.key,
+    effect?.value,
+  ];
   const row = await call<DecidedRow<'accepted' | 'refused'>>('reconcile_turn', decision);
   if (!row?.record) return { accepted: false, record, receiptsHead: DELETED };
   return { accepted: row.verdict === 'accepted', record: row.record, receiptsHead: row.receipts_head };

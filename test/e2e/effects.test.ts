@@ -100,3 +100,41 @@ test('within one attempt a second call does not run what is done, and refuses wh
   expect((await agreedEnd(stack, id)).record).toMatchObject({ status: 'completed' });
   expect(runs).toBe(1);
 });
+
+test('of two that are unknown one is decided: its value comes back, the other is asked about again', async () => {
+  const { id } = await created(stack.client);
+  const ran: string[] = [];
+  actors.plays(id, async (turn) => {
+    const pay = (key: string) =>
+      turn.effect(key, () => {
+        ran.push(key);
+        if (turn.attempt === 1) throw new OutcomeUnknown('no answer');
+        return `${key} ran`;
+      });
+    const [left, right] = await Promise.allSettled([pay('left'), pay('right')]);
+    if (left.status === 'rejected') throw left.reason;
+    if (right.status === 'rejected') throw right.reason;
+    return { outcome: 'completed', assistantMessage: { text: `${left.value}, ${right.value}` } };
+  });
+  await answer(id);
+  const decision = {
+    continuationId: id,
+    turnId: `${id}:resume:1`,
+    proof: { ref: 'bank statement', digest: `sha256:${'0'.repeat(64)}` },
+    observedAt: new Date().toISOString(),
+  };
+  await becomes(stack.client, id, ({ resume }) => resume?.uncertain !== undefined);
+  const value = 'it was paid';
+  taken(await stack.client.reconcile({ ...decision, attempt: 1, action: 'happened', effect: 'left', value }));
+  const { resume } = await becomes(
+    stack.client,
+    id,
+    ({ resume: now }) => now?.attempt === 2 && now.uncertain !== undefined,
+  );
+  expect(resume?.uncertain?.message).toMatch(/^Effect right /);
+  taken(await stack.client.reconcile({ ...decision, attempt: 2, action: 'did_not_happen', effect: 'right' }));
+  await agreedEnd(stack, id);
+  const view = await stack.client.get({ continuationId: id, include: ['result'] });
+  expect(view?.result?.assistantMessage?.text).toBe('it was paid, right ran');
+  expect(ran).toEqual(['left', 'right', 'right']);
+});

@@ -129,11 +129,10 @@ export function resumed(
       async read() {
         const body = kept.writes.findLast(({ checkpoint }) => checkpoint)?.checkpoint;
         const tail = Math.max(0, ...kept.writes.flatMap(({ events }) => events.map(({ sequence }) => sequence)));
-        const started = [...kept.effects].filter(([, { state }]) => state === 'started');
         return {
           tail,
           ...(body && { checkpoint: { body, attempt } }),
-          started: started.map(([key]) => ({ key, attempt })),
+          effects: [...kept.effects].map(([key, effect]) => ({ key, ...effect })),
         };
       },
       async write(entry: Memory['writes'][number]) {

@@ -5,6 +5,7 @@ import {
   type EngineHarness,
   type Message,
   type ModelInvocationResponse,
+  type SubAgent,
 } from '../../src/engine/index.ts';
 
 const call = (name: string) => ({ id: `call-${name}`, name, arguments: '{}' });
@@ -37,6 +38,38 @@ export function engineAgent(ledger: string): EngineHarness {
       },
     },
   });
+}
+
+/**
+ * Three agents below each other. Each notes something at its beginning (idempotent), then hands the work down; the last one pays
+ * (once) when it is approved.
+ */
+export function delegatingAgent(ledger: string): EngineHarness {
+  const note = (line: string) => appendFileSync(ledger, `${line}\n`);
+  const level = (own: string, next: string, agents: Readonly<Record<string, SubAgent>> = {}) => ({
+    model: {
+      async invoke({ context }: { readonly context: { readonly messages: readonly Message[] } }) {
+        note(`model ${own} ${said(context.messages)}`);
+        return said(context.messages) === 0 ? { toolRequests: [call('note'), call(next)] } : { output: `${own} done` };
+      },
+    },
+    tools: {
+      describe({ name }: { readonly name: string }) {
+        const agent = agents[name];
+        if (agent) return { agent };
+        if (name === 'pay') return { effect: 'once', gate: { wait: 'approval_resolution', question: 'Pay?' } } as const;
+        return { effect: 'idempotent' } as const;
+      },
+      async execute({ name }: { readonly name: string }, { key }: { readonly key: string }) {
+        note(`${name} ${key}`);
+        return `${name} done`;
+      },
+    },
+    begin: (): Message[] => [{ role: 'user', parts: [{ kind: 'text', value: own }] }],
+  });
+  return createEngineHarness(
+    level('root', 'desk', { desk: level('desk', 'teller', { teller: level('teller', 'pay') }) }),
+  );
 }
 
 export const linesOf = (ledger: string, start: string): string[] =>

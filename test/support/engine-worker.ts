@@ -2,7 +2,9 @@
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { createStore, createWorker, type Store } from '../../src/index.ts';
 import { AI_SDK_AGENTS } from './ai-sdk-agent.ts';
-import { engineAgent } from './engine-agent.ts';
+import { delegatingAgent, engineAgent } from './engine-agent.ts';
+
+const AGENTS = { ...AI_SDK_AGENTS, delegating: delegatingAgent };
 
 export interface EngineWorkerSettings {
   readonly address: string;
@@ -11,13 +13,13 @@ export interface EngineWorkerSettings {
   readonly bundlePath: string;
   readonly ledger: string;
   /** Default: the engine's own. */
-  readonly agent?: keyof typeof AI_SDK_AGENTS;
+  readonly agent?: keyof typeof AGENTS;
   /** The write to die at, from 1, and whether it is committed then. */
   readonly dieAt: number;
   readonly committed: boolean;
 }
 const settings: EngineWorkerSettings = JSON.parse(process.argv[2] ?? '{}');
-const newAgent = settings.agent ? AI_SDK_AGENTS[settings.agent] : engineAgent;
+const newAgent = settings.agent ? AGENTS[settings.agent] : engineAgent;
 process.on('disconnect', () => process.exit());
 
 let writes = 0;

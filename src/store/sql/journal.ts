@@ -14,7 +14,7 @@ create table checkpoints (
 create table effects (
   turn_id text collate "C" not null references turns on delete cascade,
   key text collate "C" not null,
-  state text collate "C" not null, -- 'started' or 'done'
+  state text collate "C" not null, -- 'started', 'done' or 'undone': it surely did not happen
   attempt integer not null, -- the execution that started it
   token text collate "C" not null,
   value text,
@@ -44,18 +44,18 @@ begin
       on conflict (turn_id) do update set attempt = excluded.attempt, body = excluded.body;
   end if;
   if p_state = 'undone' then
-    delete from effects where turn_id = turn and key = p_effect and state = 'started';
+    update effects set state = 'undone' where turn_id = turn and key = p_effect and state = 'started';
   elsif p_effect is not null then
     insert into effects values (turn, p_effect, p_state, t.attempt, p_token, p_value)
       on conflict (turn_id, key) do update set state = excluded.state, attempt = excluded.attempt, token = excluded.token,
-        value = excluded.value where effects.state = 'started';
+        value = excluded.value where effects.state <> 'done';
   end if;
   return true;
 end $$;
 
 create type begun_effect as (found text, attempt integer, value text);
 
-create function begin_effect(turn text, p_fence integer, p_key text, p_token text, again_up_to integer) returns begun_effect
+create function begin_effect(turn text, p_fence integer, p_key text, p_token text, again boolean) returns begun_effect
 language plpgsql set search_path from current as $$
 declare
   t turns := held_turn(turn, p_fence);
@@ -67,8 +67,8 @@ begin
   select * into e from effects where turn_id = turn and key = p_key for update;
   if e.state = 'done' then return row('done', e.attempt, e.value)::begun_effect; end if;
   -- One's own token: an acknowledgement got lost.
-  if e.token <> p_token and e.attempt > again_up_to then return row('started', e.attempt, null)::begun_effect; end if;
-  update effects set attempt = t.attempt, token = p_token where turn_id = turn and key = p_key;
+  if e.state = 'started' and e.token <> p_token and not again then return row('started', e.attempt, null)::begun_effect; end if;
+  update effects set state = 'started', attempt = t.attempt, token = p_token where turn_id = turn and key = p_key;
   return row('fresh', t.attempt, null)::begun_effect;
 end $$;
 `;

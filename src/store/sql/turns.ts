@@ -129,9 +129,10 @@ begin
   return row('accepted', r, c.receipts_head)::turn_ended;
 end $$;
 
--- Decides a turn whose outcome is unknown: it ends, or it runs again with a new attempt and the whole of its budget.
+-- Decides a turn whose outcome is unknown: it ends, or it runs again with a new attempt and the whole of its budget. Then what was
+-- unknown did not happen; with p_effect only that one is decided, and with p_value it came to that.
 create function reconcile_turn(turn text, p_attempt integer, p_state text, r jsonb, p_result jsonb, digests text[], bodies bytea[],
-  facts jsonb) returns turn_ended language plpgsql set search_path from current as $$
+  facts jsonb, p_effect text, p_value text) returns turn_ended language plpgsql set search_path from current as $$
 declare
   c continuations;
   t turns;
@@ -143,7 +144,9 @@ begin
   o.record := coalesce(t.next_record, shown(c.record, c.superseded_by));
   o.receipts_head := c.receipts_head;
   if t.state is distinct from 'uncertain' or t.attempt <> p_attempt or c.status not in ('pending', 'resuming')
-    or c.revision >= (r ->> 'revision')::integer then
+    or c.revision >= (r ->> 'revision')::integer
+    or (p_effect is not null
+      and not exists (select from effects where turn_id = turn and key = p_effect and state = 'started')) then
     -- The same decision again: an acknowledgement got lost.
     o.verdict := case when exists (select from receipts e where e.continuation_id = c.id and e.cause = facts #>> '{0,cause}'
       and e.body = facts #>> '{0,body}') then 'accepted' else 'refused' end;
@@ -152,6 +155,10 @@ begin
 
   update turns set state = p_state, fence = t.fence + 1, result = p_result, spent_ms = 0,
     next_record = case when p_state = 'ended' then null else r end where turn_id = turn;
+  if p_state = 'ended' then
+    update effects set state = case when p_value is null then 'undone' else 'done' end, value = p_value
+      where turn_id = turn and state = 'started' and (p_effect is null or key = p_effect);
+  end if;
   perform keep_contents(c, digests, bodies);
   c := with_receipts(case when r ->> 'status' = 'pending' then c else with_record(c, r) end, facts);
   perform save(c);
