@@ -71,7 +71,7 @@ const get = defineCliCommand('get', {
   args: { id: ID, state: { type: 'boolean', description: 'With the state that the agent resumes from.' } },
   examples: ['get cont_01J…', 'get cont_01J… --json --state'],
   async run(args, { client, io, report }) {
-    const include = args.state ? (['state', 'result'] as const) : (['result'] as const);
+    const include = [...(args.state ? (['state'] as const) : []), 'result', 'executions'] as const;
     const record = await client.get({ continuationId: args.id, include });
     if (!record) return report.json ? printJson(notFound(), io, false) : reportRefusal(notFound().refusal, io);
     if (report.json) return printJson(record, io);

@@ -28,6 +28,14 @@ function deadline({ status, bounds }: ContinuationRecord, now: Date): string {
   return bounds.expiresAt ? relative(bounds.expiresAt, now) : 'never';
 }
 
+/** Effects that an operator can decide one by one. */
+function inQuestion({ resume, executions = [] }: ContinuationView): string[] {
+  if (!resume?.uncertain) return [];
+  const effects = executions.filter(({ turnId }) => turnId === resume.turnId).flatMap((execution) => execution.effects);
+  const keys = effects.filter(({ state }) => state === 'started').map(({ key }) => `  ${plain(key)}`);
+  return keys.length === 0 ? [] : [`In question (reconcile --effect):\n${keys.join('\n')}`];
+}
+
 /** Everything that decides an answer, and the commands that give it. */
 export function recordView(record: ContinuationView, options: ViewOptions): string {
   const { now } = options;
@@ -52,6 +60,7 @@ export function recordView(record: ContinuationView, options: ViewOptions): stri
     `Question:\n${paragraph(suspension.question)}`,
     ...(suspension.pending.length > 0 ? [`Calls:\n${suspension.pending.map(callLine).join('\n')}`] : []),
     ...(record.answers.length > 0 ? [`Answers:\n${record.answers.map(answerLine).join('\n')}`] : []),
+    ...inQuestion(record),
     ...(result?.assistantMessage ? [`What the last turn said:\n${paragraph(result.assistantMessage.text)}`] : []),
     ...howToAnswer(record, options),
   ];

@@ -119,9 +119,8 @@ test('unknown effects of one turn are decided one by one', { timeout: 120_000 },
   const [shipping] = await startedOf(id);
   expect(shipping?.key).toMatch(/^run_\w+\/call-desk:tool:call-ship$/);
   const lines: string[] = [];
-  const code = await runCli(
-    ['reconcile', id, 'happened', '--effect', shipping?.key ?? '', '--value', '"it left"', '--proof', statement],
-    {
+  const cli = (...words: string[]) =>
+    runCli(words, {
       env: {
         DATABASE_URL: stack.databaseUrl,
         TEMPORAL_ADDRESS: inject('temporalAddress'),
@@ -136,9 +135,14 @@ test('unknown effects of one turn are decided one by one', { timeout: 120_000 },
       input: async () => '',
       out: (line) => lines.push(line),
       error: (line) => lines.push(line),
-    },
-  );
-  expect([code, lines.join()]).toEqual([0, expect.stringContaining('Decided: happened')]);
+    });
+  await cli('get', id);
+  expect(lines.join()).toContain(`In question (reconcile --effect):\n  ${shipping?.key}`);
+  const decision = ['happened', '--effect', shipping?.key ?? '', '--value', '"it left"', '--proof', statement];
+  expect([await cli('reconcile', id, ...decision), lines.at(-1)]).toEqual([
+    0,
+    expect.stringContaining('Decided: happened'),
+  ]);
 
   const { record } = await agreedEnd(stack, id);
   expect(record).toMatchObject({ status: 'completed', resume: { attempt: 4, reconciled: { effect: shipping?.key } } });
