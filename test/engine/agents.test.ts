@@ -246,16 +246,20 @@ describe('what becomes of an agent', () => {
     expect(textOf(now, 0)?.at(-1)).toEqual(['tool', 'look done']);
   });
 
-  test('its budget is its own, and stays what it was when it began', async () => {
+  test('its budget is its own, and stays what it was when it began, however often it pauses', async () => {
     const ask = { gate: { wait: 'user_reply' } } as const;
     const journal = memoryJournal();
-    const small = agent([calls('ask')], { ask }, {}, { budgets: { maxIterations: 1 } });
+    const small = agent([calls('ask')], { ask }, {}, { budgets: { maxIterations: 2 } });
     await runTurn(rootOf(agent([calls('a')], {}, { a: small }), journal), FIRST);
-    const raised = agent([], { ask }, {}, { budgets: { maxIterations: 9 } });
-    const root = agent([says('ok')], {}, { a: raised });
     const result = { outcome: 'success', output: 'yes' } as const;
-    await goOn(root, journal, { answers: new Map([['call-a/call-ask', { decision: 'result', result }]]) });
-    expect(textOf(root, 0)?.at(-1)).toEqual(['tool', 'No answer within 1 iterations.']);
+    const answers = new Map([['call-a/call-ask', { decision: 'result', result } as const]]);
+    const raised = (script: Script) => agent(script, { ask }, {}, { budgets: { maxIterations: 9 } });
+    expect(await goOn(agent([], {}, { a: raised([calls('ask')]) }), journal, { answers })).toMatchObject({
+      end: 'pause',
+    });
+    const root = agent([says('ok')], {}, { a: raised([]) });
+    await goOn(root, journal, { answers });
+    expect(textOf(root, 0)?.at(-1)).toEqual(['tool', 'No answer within 2 iterations.']);
   });
 
   test('an agent that runs itself ends eight levels down', async () => {
