@@ -132,7 +132,8 @@ function begin(
   state: EngineCheckpoint,
   options: ResumeOptions & { budgets: Budgets; numbers: Numbers },
 ): Turn {
-  const { signal = new AbortController().signal, answers = new Map(), cutOff = new Set() } = options;
+  const { signal = new AbortController().signal, cutOff = new Set() } = options;
+  const answers = new Map(options.answers);
   const { budgets, numbers, resolution } = options;
   const turn = createTurn({ state, ports, budgets, numbers, signal, answers, cutOff, resolution });
   const { maxIterations } = budgets;

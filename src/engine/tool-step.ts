@@ -20,6 +20,7 @@ export async function toolStep(turn: Turn, loop: Loop): Promise<TurnEnd | undefi
   const request = pending.find(({ id }) => !turn.waiting.has(id));
   if (!request) return pause(turn, pending);
   const answer = turn.answers.get(request.id);
+  turn.answers.delete(request.id);
   if (answer?.decision === 'result') return commit(turn, request, answer.result);
   const described = await describe(turn, request);
   if ('end' in described) return described;

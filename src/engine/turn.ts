@@ -33,7 +33,8 @@ export interface Turn {
   readonly budgets: Budgets;
   readonly log: Log;
   readonly signal: AbortSignal;
-  readonly answers: ReadonlyMap<string, CallAnswer>;
+  /** Taken out when they are used: an id that the model uses again is another call. */
+  readonly answers: Map<string, CallAnswer>;
   /** Keys of effects that an earlier run started and whose end is not in the journal. */
   readonly cutOff: ReadonlySet<string>;
   /** An operator's word on what is unknown of a run below this one. */

@@ -525,6 +525,14 @@ describe('calls that wait', () => {
     await runTurn({ ...it.ports, tools: { ...it.tools, describe } }, FIRST);
     expect(saw).toEqual([FIRST.messages, FIRST.messages]);
   });
+  test('an answer is for one call: an id that the model uses again asks again', async () => {
+    const it = bed([calls('pay')], { pay: gated });
+    await runTurn(it.ports, FIRST);
+    const now = bed([calls('pay')], { pay: gated });
+    const end = await resumed(it, now, -1, { answers: new Map([['call-pay', { decision: 'run' }]]) });
+    expect(end).toMatchObject({ end: 'pause', waiting: [{ request: { id: 'call-pay' } }] });
+    expect(now.tools.calls).toHaveLength(1);
+  });
   test('tell no end while they wait; their end is told in the iteration that made them', async () => {
     const it = bed([calls('pay')], { pay: gated });
     await runTurn(it.ports, FIRST);
