@@ -129,7 +129,6 @@ export type {
   Closed,
   CloseTurn,
   DeliveryBegun,
-  EffectState,
   EndDelivery,
   Ended,
   EndTurn,
