@@ -6,32 +6,44 @@ import { digestText } from '../digest.ts';
 import { beginFirst, beginResumed, delegatedUnder, type FirstTurn } from './begin.ts';
 import { RecoveryRequired } from './errors.ts';
 import type { EnginePorts, SubAgent } from './ports.ts';
-import { type Budgets, DEFAULT_BUDGETS } from './resume.ts';
+import { type Budgets, DEFAULT_BUDGETS, inQuestion, type Resolution } from './resume.ts';
 import type { CallAnswer, Loop, Turn, TurnEnd, WaitingCall } from './turn.ts';
 import type { EngineCheckpoint, ModelToolRequest, ResumeContext } from './types.ts';
 
-/** Runs the agent of `request` to its end: on from where it paused or was cut off, else from `first`. */
+/** Where the agent of a call paused or was cut off; undefined when it has not begun. */
+export function begunBy({ delegatedRuns }: EngineCheckpoint, requestId: string): ResumeContext | undefined {
+  return delegatedRuns && Object.hasOwn(delegatedRuns, requestId) ? delegatedRuns[requestId] : undefined;
+}
+
+/** Runs the agent of `request` to its end: from its beginning, or on from where it is. */
 export async function runAgent(
   turn: Turn,
-  { request, agent, first }: { request: ModelToolRequest; agent: SubAgent; first: FirstTurn },
+  { request, agent, from }: { request: ModelToolRequest; agent: SubAgent; from: FirstTurn | ResumeContext },
   loop: Loop,
 ): Promise<TurnEnd> {
-  const { signal, cutOff, resolution, numbers } = turn;
-  const options = { signal, cutOff, numbers, ...(resolution && { resolution }) };
-  const budgets = { ...DEFAULT_BUDGETS, ...agent.budgets };
+  const { signal, cutOff, numbers } = turn;
+  const options = { signal, cutOff, numbers };
+  const budgets = 'checkpoint' in from ? from : { ...DEFAULT_BUDGETS, ...agent.budgets };
   const withRun = (checkpoint: EngineCheckpoint) => stateWith(turn.state, request.id, { ...budgets, checkpoint });
   const ports = portsOf(turn, agent, withRun);
-  const before = turn.state.delegatedRuns?.[request.id];
   try {
-    if (!before) return await loop(beginFirst(ports, { ...first, budgets }, options));
-    const answers = answersBelow(turn.answers, request.id, before.checkpoint);
-    return await loop(await beginResumed(ports, before, { ...options, answers }));
+    if (!('checkpoint' in from)) return await loop(beginFirst(ports, { ...from, budgets }, options));
+    const below = {
+      answers: answersBelow(turn.answers, request.id, from.checkpoint),
+      ...wordFor(turn, from.checkpoint),
+    };
+    return await loop(await beginResumed(ports, from, { ...options, ...below }));
   } catch (error) {
     if (!(error instanceof RecoveryRequired)) throw error;
     // What it came to belongs to the state of the whole turn.
     const requestId = error.requestId && idBelow(request.id, error.requestId);
     throw new RecoveryRequired(error.stage, withRun(error.checkpoint), error.cause, requestId);
   }
+}
+
+/** An operator's word goes down to where the question is. */
+function wordFor({ resolution }: Turn, checkpoint: EngineCheckpoint): { resolution?: Resolution } {
+  return resolution && inQuestion(checkpoint)?.runId === resolution.runId ? { resolution } : {};
 }
 
 /** How the agent of `request` begins. Throws what is wrong with the call. */
@@ -104,8 +116,8 @@ function stateWith(
   above: string,
   begun: Budgets & Pick<ResumeContext, 'checkpoint'>,
 ): EngineCheckpoint {
-  const { id, lastSequence } = begun.checkpoint;
-  const { maxIterations, maxModelAttempts } = state.delegatedRuns?.[above] ?? begun;
-  const context = { checkpoint: begun.checkpoint, maxIterations, maxModelAttempts, lastJournalSequence: lastSequence };
+  const { checkpoint, maxIterations, maxModelAttempts } = begun;
+  const { id, lastSequence } = checkpoint;
+  const context = { checkpoint, maxIterations, maxModelAttempts, lastJournalSequence: lastSequence };
   return { ...state, id, lastSequence, delegatedRuns: { ...state.delegatedRuns, [above]: context } };
 }

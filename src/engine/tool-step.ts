@@ -2,12 +2,12 @@
 import { isContinuationError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { FirstTurn } from './begin.ts';
-import { beginningOf, runAgent, waitingBelow } from './delegate.ts';
+import { beginningOf, begunBy, runAgent, waitingBelow } from './delegate.ts';
 import { isTransient } from './errors.ts';
 import type { AgentDescription, PermissionDecision, ToolDescription } from './ports.ts';
 import { effectKey } from './resume.ts';
 import { endTurn, failTurn, type Loop, messageOf, save, type Turn, type TurnEnd } from './turn.ts';
-import type { EngineCheckpoint, ModelToolRequest, ModelToolResult } from './types.ts';
+import type { EngineCheckpoint, ModelToolRequest, ModelToolResult, ResumeContext } from './types.ts';
 
 type Result = Omit<ModelToolResult, 'requestId' | 'name' | 'metadata' | 'errorKind' | 'output'> &
   Partial<Pick<ModelToolResult, 'errorKind' | 'output'>>;
@@ -25,7 +25,7 @@ export async function toolStep(turn: Turn, loop: Loop): Promise<TurnEnd | undefi
   const described = await describe(turn, request);
   if ('end' in described) return described;
   // An agent that has begun: what its call needed leave for, it got.
-  if ('agent' in described && turn.state.delegatedRuns?.[request.id]) return delegate(turn, request, described, loop);
+  if ('agent' in described && begunBy(turn.state, request.id)) return delegate(turn, request, described, loop);
   if (answer === undefined) {
     const { gate } = described;
     if (gate) return void turn.waiting.set(request.id, [{ request, gate }]);
@@ -138,16 +138,16 @@ async function delegate(
   { agent }: AgentDescription,
   loop: Loop,
 ): Promise<TurnEnd | undefined> {
-  let first: FirstTurn;
+  let from: FirstTurn | ResumeContext;
   try {
-    first = beginningOf(turn, request, agent);
+    from = begunBy(turn.state, request.id) ?? beginningOf(turn, request, agent);
   } catch (error) {
     return commit(turn, request, { outcome: 'failed', output: messageOf(error), errorKind: 'tool_error' });
   }
-  turn.log.note('tool_execution_started', { payload: { ...named(request), runId: first.runId ?? '' } });
+  turn.log.note('tool_execution_started', { payload: named(request) });
   // Numbers of its events come after those of ours.
   await turn.log.flush();
-  const end = await runAgent(turn, { request, agent, first }, loop);
+  const end = await runAgent(turn, { request, agent, from }, loop);
   if (end.end === 'pause') return void turn.waiting.set(request.id, waitingBelow(request.id, end.waiting));
   const { status, output, errorKind = status, message = errorKind } = end.commit;
   switch (status) {

@@ -217,7 +217,11 @@ describe('beside each other', () => {
     const end = await goOn(gated(asking, []), journal, { answers });
     expect(end).toMatchObject({ waiting: [{ request: { id: 'call-a/call-pay' } }] });
     expect(textOf(asking, 0)).toEqual([['user', '"edited"']]);
-    const last = gated(agent([says('ok')], { pay: ask }), [says('done')]);
+    // It has begun: what the model wrote is not looked at again.
+    const begin = () => {
+      throw new Error('it began before');
+    };
+    const last = gated({ ...agent([says('ok')], { pay: ask }), begin }, [says('done')]);
     const paid = new Map([['call-a/call-pay', { decision: 'run' } as const]]);
     expect(await goOn(last, journal, { answers: paid })).toMatchObject({ commit: { output: 'done' } });
   });
@@ -350,6 +354,21 @@ describe('an unknown effect below', () => {
     const resolution = { tool, runId: 'root/call-a' };
     expect(await goOn(root, journal, { resolution })).toMatchObject({ commit: { output: 'done' } });
     expect(textOf(below, 0)?.at(-1)).toEqual(['tool', 'it was paid']);
+  });
+
+  test('is decided beside an agent that waits for somebody', async () => {
+    const ask = { gate: { wait: 'approval_resolution' } } as const;
+    const journal = memoryJournal();
+    const waits = (script: Script) => agent(script, { ask });
+    const first = agent([calls('w', 'a')], {}, { w: waits([calls('ask')]), a: agent([calls('pay')], { pay: lost }) });
+    expect(await runTurn(rootOf(first, journal), FIRST)).toMatchObject({
+      commit: { status: 'reconciliation_required' },
+    });
+    const stopped = agent([], {}, { w: waits([]), a: agent([]) });
+    expect(await goOn(stopped, journal)).toMatchObject({ commit: { status: 'reconciliation_required' } });
+    const root = agent([], {}, { w: waits([]), a: agent([says('paid')]) });
+    const end = await goOn(root, journal, { resolution: { tool, runId: 'root/call-a' } });
+    expect(end).toMatchObject({ end: 'pause', waiting: [{ request: { id: 'call-w/call-ask' } }] });
   });
 
   test('that cannot be written comes back with the state of the whole turn', async () => {
