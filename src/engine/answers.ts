@@ -76,9 +76,13 @@ export function contextOf(state: unknown): ResumeContext {
 
 export const checkpointKind = textKind(CHECKPOINT_TYPE, contextOf);
 
-/** What was decided, by request id. */
-export function answersOf({ calls, trigger }: ResumedTurn, checkpoint: EngineCheckpoint): Map<string, CallAnswer> {
-  const known = answerable(checkpoint);
+/** What was decided, by request id, where `checkpoint` still has to carry it out. */
+export function answersOf(
+  { calls, trigger }: Pick<ResumedTurn, 'calls' | 'trigger'>,
+  checkpoint: EngineCheckpoint,
+  paused: EngineCheckpoint,
+): Map<string, CallAnswer> {
+  const known = answerable(checkpoint, paused);
   return new Map(
     calls.filter(({ id }) => known.includes(id)).map((call) => [call.id, answerOf(call, trigger.type === 'no_answer')]),
   );

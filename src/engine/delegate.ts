@@ -64,12 +64,22 @@ export function waitingBelow(above: string, waiting: readonly WaitingCall[]): Wa
   return waiting.map(({ request, gate }) => ({ request: { ...request, id: idBelow(above, request.id) }, gate }));
 }
 
-/** Ids of the calls that may be answered, those of agents below included. */
-export function answerable({ pendingToolRequests, delegatedRuns }: EngineCheckpoint): string[] {
-  const below = Object.entries(delegatedRuns ?? {}).flatMap(([above, { checkpoint }]) =>
-    answerable(checkpoint).map((id) => idBelow(above, id)),
-  );
-  return [...(pendingToolRequests ?? []).map(({ id }) => id), ...below];
+/**
+ * Ids of the calls that the answer to a pause is for: those of the response that waited there that have no known end, of agents below
+ * too. What ran and is unknown may run again on an operator's word, and nobody is asked twice.
+ */
+export function answerable(checkpoint: EngineCheckpoint, paused: EngineCheckpoint = checkpoint): string[] {
+  const { iteration, pendingToolRequests, completedToolResults, delegatedRuns } = checkpoint;
+  const unknown = completedToolResults?.filter(({ outcome }) => outcome === 'indeterminate');
+  const own = [
+    ...(pendingToolRequests ?? []).map(({ id }) => id),
+    ...(unknown ?? []).map(({ requestId }) => requestId),
+  ];
+  const below = Object.entries(delegatedRuns ?? {}).flatMap(([above, run]) => {
+    const before = begunBy(paused, above);
+    return before ? answerable(run.checkpoint, before.checkpoint).map((id) => idBelow(above, id)) : [];
+  });
+  return [...(iteration === paused.iteration ? own : []), ...below];
 }
 
 function answersBelow(answers: Turn['answers'], above: string, checkpoint: EngineCheckpoint): Map<string, CallAnswer> {

@@ -42,9 +42,9 @@ export function createEngineHarness({ budgets: given, ...ports }: EngineHarnessO
       return resultOf(end, budgets, options?.signal);
     },
     async runResumedTurn(turn) {
-      const { context, resolution, cutOff } = await whereItIs(turn);
+      const { context, paused, resolution, cutOff } = await whereItIs(turn);
       const journal = journalOf(turn.journal);
-      const options = { signal: turn.signal, answers: answersOf(turn, context.checkpoint), cutOff };
+      const options = { signal: turn.signal, answers: answersOf(turn, context.checkpoint, paused), cutOff };
       try {
         const end = await resumeTurn({ ...ports, journal }, context, { ...options, ...(resolution && { resolution }) });
         return resultOf(end, context, turn.signal);
@@ -71,7 +71,7 @@ async function whereItIs({ journal, continuation }: ResumedTurn) {
   const effect = effects.find(({ key }) => key === question?.key);
   const resolution = question && effect && resolutionOf(question, effect);
   const cutOff = effects.filter(({ state }) => state === 'started').map(({ key }) => key);
-  return { context, resolution, cutOff: new Set(cutOff) };
+  return { context, paused: paused.checkpoint, resolution, cutOff: new Set(cutOff) };
 }
 
 /** What an operator said of the effect in question; nothing yet while it has no end. */

@@ -1,5 +1,6 @@
 /** Resume arithmetic, loading and reconciliation of the turn engine (003), as tables. */
 import { describe, expect, test } from 'vitest';
+import { answersOf } from '../../src/engine/answers.ts';
 import { type EngineCheckpoint, loadCheckpoint, loadResumeContext, nextSequence } from '../../src/engine/index.ts';
 import { checkRequest, resolveModel, resolveTool, resumedBudgets, startIteration } from '../../src/engine/resume.ts';
 
@@ -107,6 +108,34 @@ describe('loading', () => {
     const full = checkpoint({ pendingOutput: null, parentRunId: 'r0', pendingToolRequests: [request] });
     expect(loadCheckpoint(JSON.parse(JSON.stringify(full)))).toEqual(full);
   });
+});
+
+describe('an answer', () => {
+  const paused = checkpoint({ pendingToolRequests: [request] });
+  const approved = {
+    id: 'call-a',
+    name: 'pay',
+    arguments: '{}',
+    argumentsDigest: '',
+    decision: 'approved',
+    edited: false,
+  } as const;
+  const trigger = { type: 'approval_resolution', approvalId: 'call-a', decision: 'approved' } as const;
+  const idsFor = (more: object) => [...answersOf({ calls: [approved], trigger }, checkpoint(more), paused).keys()];
+  test.each([
+    ['that has not run', { pendingToolRequests: [request] }, ['call-a']],
+    [
+      'whose outcome is unknown: it may run again, and nobody is asked twice',
+      { completedToolResults: [indeterminate] },
+      ['call-a'],
+    ],
+    ['no more when it has run', { completedToolResults: [{ ...indeterminate, outcome: 'success' }] }, []],
+    [
+      'never of another one, which the model gave the same id later',
+      { iteration: 3, pendingToolRequests: [request] },
+      [],
+    ],
+  ])('is that of a call %s', (_, more, ids) => expect(idsFor(more)).toEqual(ids));
 });
 
 describe('reconciliation', () => {
