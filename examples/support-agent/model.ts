@@ -71,7 +71,15 @@ function resultOf(conversation: Conversation, tool: string): { text: string; [fi
   const told = conversation.findLast(({ role, metadata }) => role === 'tool' && metadata?.name === tool);
   if (!told) return undefined;
   const text = textOf(told);
-  return text.startsWith('{') ? { ...JSON.parse(text), text } : { text };
+  return { ...fieldsOf(text), text };
+}
+
+function fieldsOf(text: string): object {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
 }
 
 function textOf(message: Message | undefined): string {
