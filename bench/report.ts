@@ -1,4 +1,5 @@
 /** The figures, as JSON and as a table. */
+import { aligned } from './aligned.ts';
 import { type EventCounts, PATHS } from './events.ts';
 import type { Latencies } from './latencies.ts';
 import { median, type Pair, ratio } from './numbers.ts';
@@ -84,16 +85,6 @@ function verdict(key: keyof Summary, summary: Summary, show: (value: number) => 
   return 'atLeast' in target
     ? [`≥ ${show(target.atLeast)}`, value >= target.atLeast ? 'yes' : 'no']
     : [`≤ ${show(target.atMost)}`, value <= target.atMost ? 'yes' : 'no'];
-}
-
-function aligned(rows: string[][]): string {
-  const columns = Math.max(...rows.map((row) => row.length));
-  const widths = Array.from({ length: columns }, (_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const cell = (text: string, column: number) =>
-    column === 0 ? text.padEnd(widths[0] ?? 0) : text.padStart(widths[column] ?? 0);
-  return rows.map((row) => row.map(cell).join('  ').trimEnd()).join('\n');
 }
 
 function rounded(value: number, digits: number): number {

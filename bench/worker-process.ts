@@ -3,12 +3,18 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** What a worker tells: it polls, or its harness (the first activity) started for a workflow. */
-export type WorkerMessage = { readonly ready: true } | { readonly started: string; readonly at: number };
+/** What a worker tells: it polls, its harness (the first activity) started for a workflow, or the memory it was asked for. */
+export type WorkerMessage =
+  | { readonly ready: true }
+  | { readonly started: string; readonly at: number }
+  | { readonly residentBytes: number };
+export type WorkerRequest = 'stop' | 'memory';
 
 export interface WorkerProcess {
   /** When the harness started for a workflow, on `process.hrtime`'s clock in milliseconds; asked once for each. */
   startOf(id: string): Promise<number>;
+  /** Memory of the whole process: workflows live in threads with heaps of their own. */
+  residentBytes(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -34,9 +40,11 @@ export async function startWorkerProcess(args: readonly string[], execArgv: stri
   const ended = once(child, 'exit');
   const starts = new Map<string, number>();
   const waiting = new Map<string, (at: number) => void>();
+  let weighed: (bytes: number) => void = () => undefined;
   const ready = new Promise<void>((resolve) => {
     child.on('message', (message: WorkerMessage) => {
       if ('ready' in message) return resolve();
+      if ('residentBytes' in message) return weighed(message.residentBytes);
       const tell = waiting.get(message.started);
       if (tell) tell(message.at);
       else starts.set(message.started, message.at);
@@ -54,8 +62,13 @@ export async function startWorkerProcess(args: readonly string[], execArgv: stri
       starts.delete(id);
       return at === undefined ? new Promise((resolve) => waiting.set(id, resolve)) : Promise.resolve(at);
     },
+    residentBytes: () =>
+      new Promise((resolve) => {
+        weighed = resolve;
+        child.send('memory' satisfies WorkerRequest);
+      }),
     async stop() {
-      if (child.connected) child.send('stop');
+      if (child.connected) child.send('stop' satisfies WorkerRequest);
       const timer = setTimeout(kill, STOP_WITHIN_MS);
       await ended;
       clearTimeout(timer);

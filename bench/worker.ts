@@ -12,7 +12,7 @@ import {
 } from '@temporalio/worker';
 import { createStore, createWorker } from '../src/index.ts';
 import type { BareActivities } from './bare.workflow.ts';
-import type { WorkerMessage } from './worker-process.ts';
+import type { WorkerMessage, WorkerRequest } from './worker-process.ts';
 
 /** The same for both sides: what our worker chooses by itself. */
 const OPTIONS: Partial<WorkerOptions> = {
@@ -78,7 +78,10 @@ async function main([side = '', address = '', taskQueue = '', databaseUrl = '']:
   const stop = (): void => {
     if (worker.getState() === 'RUNNING') worker.shutdown();
   };
-  process.once('message', stop);
+  process.on('message', (request: WorkerRequest) => {
+    if (request === 'stop') stop();
+    else tell({ residentBytes: process.memoryUsage.rss() });
+  });
   process.once('disconnect', stop);
   // The terminal interrupts us too: who started us decides when to stop.
   process.on('SIGINT', () => undefined);
