@@ -1,6 +1,7 @@
 /** One maintenance pass over what nobody else would notice (C13). Terminal rows are never touched but by the purge. */
 import { Context } from '@temporalio/activity';
-import type { Client } from '@temporalio/client';
+import { type Client, ServiceError } from '@temporalio/client';
+import { isContinuationError } from '../src/errors.ts';
 import type { Watched } from '../src/ports.ts';
 import { isTerminal } from '../src/record.ts';
 import { type RepairDeps, repair } from '../src/repair.ts';
@@ -8,8 +9,12 @@ import { stopSignal } from '../workflows/messages.ts';
 import type { MaintenanceActivities, MaintenanceReport } from './contract.ts';
 
 const DAY = 86_400_000;
-/** Rows a pass looks at; what is left waits for the next one. */
+/** Rows that one statement finds or deletes. */
 const BATCH = 500;
+/** Rows that are looked after at the same time. */
+const AT_ONCE = 8;
+/** What a pass has not come to by then waits for the next one, milliseconds. */
+const LONGEST_PASS = 5 * 60_000;
 
 export interface MaintenanceOptions {
   /** A row is looked at this long after its deadline, or after its creation when it was never marked started. */
@@ -17,56 +22,97 @@ export interface MaintenanceOptions {
   /** Terminal records and unused contents are kept this long. */
   readonly retentionMs: number;
 }
+type Counts = Record<'started' | 'repaired' | 'superseded', number>;
 
 export function createMaintain(deps: RepairDeps, options: MaintenanceOptions): MaintenanceActivities['maintain'] {
   return async () => {
-    const { store } = deps;
-    const counts = { started: 0, repaired: 0, superseded: 0 };
-    const due = await store.dueAcrossScopes({ graceMs: options.graceMs, unseenMs: DAY, limit: BATCH });
-    const seen: string[] = [];
-    for (const watched of due) {
-      Context.current().heartbeat();
-      try {
-        const done = await lookAfter(deps, watched);
-        if (done) counts[done] += 1;
-        seen.push(watched.id);
-      } catch (error) {
-        Context.current().log.warn('A continuation could not be looked after; the next pass tries again', {
-          id: watched.id,
-          error,
-        });
-      }
-    }
-    await store.markSeen(seen);
-    const purged = await store.purgeAcrossScopes({ retentionMs: options.retentionMs, graceMs: DAY, limit: BATCH });
-    const census = await store.censusAcrossScopes();
-    const report: MaintenanceReport = {
-      ...counts,
-      purgedRecords: purged.records,
-      purgedContents: purged.contents,
-      ...census,
-    };
+    const end = performance.now() + LONGEST_PASS;
+    const counts = await lookAfterAll(deps, options.graceMs, end);
+    const purged = await purge(deps, options.retentionMs, end);
+    const census = await deps.store.censusAcrossScopes();
+    const report: MaintenanceReport = { ...counts, ...purged, ...census };
     if (report.overdue + report.uncertain + report.repaired > 0)
       Context.current().log.warn('Continuations need attention', { ...report });
     return report;
   };
 }
 
-async function lookAfter(
-  deps: RepairDeps,
-  { id, reason }: Watched,
-): Promise<'started' | 'repaired' | 'superseded' | undefined> {
+/** Batch after batch while there are full ones, so that a pass keeps up however much came together. */
+async function lookAfterAll(deps: RepairDeps, graceMs: number, end: number): Promise<Counts> {
+  const counts = { started: 0, repaired: 0, superseded: 0 };
+  for (let full = true; full && performance.now() < end; ) {
+    const due = await deps.store.dueAcrossScopes({ graceMs, unseenMs: DAY, limit: BATCH });
+    const all = await lookAfterBatch(deps, due, counts);
+    full = all && due.length === BATCH;
+  }
+  return counts;
+}
+
+/** False when a server is away: the rows that were not come to are due again in the next pass. */
+async function lookAfterBatch(deps: RepairDeps, due: readonly Watched[], counts: Counts): Promise<boolean> {
+  const queue = due.values();
+  const [seen, owned]: [string[], string[]] = [[], []];
+  let reachable = true;
+  const look = async (): Promise<void> => {
+    for (const watched of queue) {
+      if (!reachable) return;
+      Context.current().heartbeat();
+      try {
+        const { done, live } = await lookAfter(deps, watched);
+        if (done) counts[done] += 1;
+        if (live) owned.push(watched.id);
+        seen.push(watched.id);
+      } catch (error) {
+        reachable &&= !isAway(error);
+        // A row with a fault of its own does not keep the others from being looked at.
+        if (reachable) seen.push(watched.id);
+        const message = 'A continuation could not be looked after; a later pass tries again';
+        Context.current().log.warn(message, { id: watched.id, error });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, look));
+  await deps.store.markStarted(owned);
+  await deps.store.markSeen(seen);
+  return reachable;
+}
+
+function isAway(error: unknown): boolean {
+  return (
+    error instanceof ServiceError ||
+    isContinuationError(error, 'temporal_unavailable') ||
+    isContinuationError(error, 'database_unavailable')
+  );
+}
+
+/** `live`: its workflow runs. */
+async function lookAfter(deps: RepairDeps, { id, reason }: Watched): Promise<{ done?: keyof Counts; live: boolean }> {
   const stored = await deps.store.getAcrossScopes(id);
-  if (!stored || isTerminal(stored.record)) return undefined;
+  if (!stored || isTerminal(stored.record)) return { live: false };
   const found = await repair(deps, stored);
-  if (found === 'ended') return 'repaired';
-  await deps.store.markStarted([id]);
+  if (found === 'ended') return { done: 'repaired', live: false };
   const { supersededBy } = stored.record;
   if (reason === 'superseded' && supersededBy) {
     await supersede(deps.temporal, id, supersededBy);
-    return 'superseded';
+    return { done: 'superseded', live: true };
   }
-  return found === 'started' ? 'started' : undefined;
+  return { live: true, ...(found === 'started' && { done: 'started' }) };
+}
+
+async function purge(
+  { store }: RepairDeps,
+  retentionMs: number,
+  end: number,
+): Promise<Pick<MaintenanceReport, 'purgedRecords' | 'purgedContents'>> {
+  const purged = { purgedRecords: 0, purgedContents: 0 };
+  for (let full = true; full; ) {
+    Context.current().heartbeat();
+    const { records, contents } = await store.purgeAcrossScopes({ retentionMs, graceMs: DAY, limit: BATCH });
+    purged.purgedRecords += records;
+    purged.purgedContents += contents;
+    full = Math.max(records, contents) === BATCH && performance.now() < end;
+  }
+  return purged;
 }
 
 /** Tells a waiting continuation that a newer turn of its session took its place. */

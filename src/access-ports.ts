@@ -83,7 +83,7 @@ export interface ScopeMetrics {
   readonly ended: ReadonlyArray<{ readonly status: string; readonly reason: string; readonly count: number }>;
   /** Ended by maintenance, because their workflow was gone. */
   readonly repaired: number;
-  /** From the acceptance of an answer to the start of its turn, in the last five minutes: 0.5, 0.95, 0.99. */
+  /** From the acceptance of an answer to the start of its turn, the latest 2,000 of the last five minutes: 0.5, 0.95, 0.99. */
   readonly startSeconds: { readonly quantiles: readonly number[]; readonly count: number };
 }
 export interface Metrics {

@@ -24,9 +24,9 @@ const STATE_BYTES = 1024;
 const TENANTS = 20;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-export const APPROVALS_EVERY = 5;
+const APPROVALS_EVERY = 5;
 /** So few that a query for them has to look past all others, unless an index helps. */
-export const RESULTS_EVERY = 1_000;
+const RESULTS_EVERY = 1_000;
 
 export const tenantOf = (n: number): string => `app=default/tenant=t${n % TENANTS}`;
 export const sessionOf = (n: number): string => `session-${n}`;

@@ -17,7 +17,12 @@ async function measure(steps: readonly number[]): Promise<Summary> {
   try {
     const waiting: Waiting = { replies: [], others: [], created: 0 };
     const measured: Step[] = [];
-    for (const count of steps) measured.push(await measureStep(bed, waiting, count));
+    for (const count of steps) {
+      const step = await measureStep(bed, waiting, count);
+      measured.push(step);
+      // A run that is interrupted has told what it had.
+      progress(JSON.stringify(step));
+    }
     return await summarise(bed, measured);
   } finally {
     progress('Stopping');

@@ -4,6 +4,7 @@ import { DELIVERIES } from './sql/deliveries.ts';
 import { JOURNAL } from './sql/journal.ts';
 import { LISTS } from './sql/lists.ts';
 import { RECORDS } from './sql/records.ts';
+import { SCALE } from './sql/scale.ts';
 import { TABLES } from './sql/tables.ts';
 import { TURNS } from './sql/turns.ts';
 import { UPKEEP } from './sql/upkeep.ts';
@@ -24,4 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0005-outbox', sql: OUTBOX },
   { name: '0006-journal', sql: JOURNAL },
   { name: '0007-lists', sql: LISTS },
+  { name: '0008-scale', sql: SCALE },
 ];

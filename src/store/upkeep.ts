@@ -23,17 +23,20 @@ export function createUpkeep(connection: Connection): Upkeep {
     censusAcrossScopes: () =>
       run(async (db) => {
         const { rows } = await sql<Census>`
-          select count(*) as open, count(*) filter (where status = 'pending' and expires_at < now()) as overdue,
-            count(*) filter (where uncertain) as uncertain, count(*) filter (where expires_at is null) as "neverExpires"
-          from continuations.continuations where status in ('pending', 'resuming')`.execute(db);
+          with o as not materialized (select * from continuations.continuations where status in ('pending', 'resuming'))
+          select (select count(*) from o) as open, (select count(*) from o where status = 'pending' and expires_at < now()) as overdue,
+            (select count(*) from o where uncertain) as uncertain, (select count(*) from o where coalesce(expires_at, 'infinity'::timestamptz) = 'infinity') as "neverExpires"`.execute(
+          db,
+        );
         return rows[0] ?? { open: 0, overdue: 0, uncertain: 0, neverExpires: 0 };
       }),
   };
 }
 
 /**
- * Every reason has its own index and its own share of the limit, and the least recently seen come first: a row that stays
- * due (an unknown outcome past its deadline) is looked at once per grace and does not hide others.
+ * Every reason has its own index and its own share of the limit. What needs help comes before what is only due for a look, however
+ * long that backlog is, and the least recently seen first: a row that stays due (an unknown outcome past its deadline) is looked
+ * at once per grace and does not hide others.
  */
 async function dueAcrossScopes(
   { run }: Connection,
@@ -47,7 +50,7 @@ async function dueAcrossScopes(
   return await run(async (db) => {
     const { rows } = await sql<Watched>`
       select id, reason from (
-        select distinct on (id) id, seen_at, reason from (
+        select distinct on (id) id, seen_at, reason, place from (
           select *, 'unstarted' as reason, 1 as place from (${open} and not started and ${seen} ${some}) a
           union all
           select *, 'superseded', 2 from (${open} and superseded_by is not null and ${seen} ${some}) b
@@ -56,7 +59,7 @@ async function dueAcrossScopes(
           union all
           select *, 'unseen', 4 from (${open} and seen_at <= ${before(unseenMs)} ${some}) d
         ) found order by id, place
-      ) due order by seen_at, id limit ${limit}`.execute(db);
+      ) due order by place, seen_at, id limit ${limit}`.execute(db);
     return rows;
   });
 }
