@@ -1,11 +1,9 @@
 /** How many creates and answers a second, by many clients at once. */
 
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from '@temporalio/client';
 import type { Bed } from './bed.ts';
 import type { Pair } from './numbers.ts';
 import type { Load } from './options.ts';
-import { closed, ORDERS, type SideName } from './sides.ts';
+import { closed, ORDERS, type SideName, untilWaiting } from './sides.ts';
 
 export interface Rates {
   readonly creates: Pair;
@@ -73,14 +71,4 @@ async function rate(items: readonly string[], clients: number, work: (item: stri
   };
   await Promise.all(Array.from({ length: clients }, client));
   return items.length / ((performance.now() - start) / 1000);
-}
-
-/** Events after the first workflow task: started, the task's three, the timer's. */
-const EVENTS_WHEN_WAITING = 5;
-
-/** Every workflow has run its first task, so that no work of this side is left for the other's turn. */
-async function untilWaiting(temporal: Client, ids: readonly string[]): Promise<void> {
-  for (const id of ids) {
-    while ((await temporal.workflow.getHandle(id).describe()).historyLength < EVENTS_WHEN_WAITING) await sleep(5);
-  }
 }

@@ -1,4 +1,5 @@
 /** The two ways to do the same work, as their callers see them. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, WorkflowFailedError } from '@temporalio/client';
 import type { ContinuationClient, CreateContinuationInput } from '../src/index.ts';
 import { answerUpdate, type bare } from './bare.workflow.ts';
@@ -90,5 +91,15 @@ export async function closed(temporal: Client, id: string): Promise<void> {
     await temporal.workflow.getHandle(id).result();
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
+  }
+}
+
+/** Events after the first workflow task: started, the task's three, the timer's. */
+const EVENTS_WHEN_WAITING = 5;
+
+/** Every workflow has run its first task, so that no work of this side is left for the other's turn. */
+export async function untilWaiting(temporal: Client, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    while ((await temporal.workflow.getHandle(id).describe()).historyLength < EVENTS_WHEN_WAITING) await sleep(5);
   }
 }

@@ -27,6 +27,7 @@ export type {
   Execution,
   Harness,
   ListQuery,
+  MalformedRow,
   Page,
   Receipt,
   ResumedTurn,

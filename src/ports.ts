@@ -164,8 +164,16 @@ export interface Stored {
   readonly receiptsHead: string;
 }
 
+/** A row that cannot be read: stored by another version, or changed by hand. */
+export interface MalformedRow {
+  readonly id: string;
+  /** What is wrong with it, and where. */
+  readonly message: string;
+}
 export interface Page {
   readonly records: ContinuationRecord[];
+  /** Rows of the page that cannot be read, for an operator to look at; absent when there are none. */
+  readonly malformed?: readonly MalformedRow[];
   /** Pass as `after` for the next page; absent on the last one. */
   readonly next?: string;
 }
@@ -232,9 +240,19 @@ export interface Contents {
   content(scope: string, ref: ContentRef): Promise<Content | null>;
 }
 
+export interface AdmittedReceipts {
+  readonly receipts: readonly Receipt[];
+  readonly more: boolean;
+  readonly latest?: Receipt;
+}
 export interface Receipts {
   /** Oldest first; `after` is the last sequence seen. */
   receipts(scope: string, id: string, after?: number): Promise<Receipt[] | null>;
+  /**
+   * Those of accepted answers after `after`, oldest first and at most `limit`, and the latest of all; null unless the continuation
+   * is of exactly this scope.
+   */
+  admittedReceipts(scope: string, id: string, page: { after: number; limit: number }): Promise<AdmittedReceipts | null>;
 }
 
 export interface Watched {

@@ -6,6 +6,7 @@ import { textFault } from './json.ts';
 import { parseInput } from './parse.ts';
 import type { Execution, ListQuery, Page, Receipt, Store } from './ports.ts';
 import { listen } from './progress.ts';
+import { readable } from './readable.ts';
 import { isTerminal } from './record.ts';
 import {
   type CallVerdict,
@@ -93,7 +94,7 @@ export function createReading({ store, caller, pollMs }: ReadingDeps): Reading {
       const records: ContinuationRecord[] = [];
       let after: string | undefined;
       do {
-        const page = await list({ sessionId, limit: 256, ...(after && { after }) });
+        const page = readable(await list({ sessionId, limit: 256, ...(after && { after }) }));
         records.push(...page.records);
         after = page.next;
       } while (after);
@@ -141,16 +142,15 @@ async function admissionsOf(
   id: string,
   { after = 0, limit = 256 }: { after?: number; limit?: number } = {},
 ): Promise<AdmissionPage | null> {
-  const row = ContinuationId.safeParse(id).success ? await store.get(scope, id) : null;
-  if (row?.record.scope !== scope) return null;
-  const all = ((await store.receipts(scope, id)) ?? []).filter(({ kind }) => kind === 'admitted').map(admission);
-  const rest = all.filter(({ sequence }) => sequence > after);
-  const admissions = rest.slice(0, Math.min(Math.max(Math.trunc(limit), 1), 256));
-  const [latest, last] = [all.at(-1), admissions.at(-1)];
+  if (!ContinuationId.safeParse(id).success) return null;
+  const page = { after, limit: Math.min(Math.max(Math.trunc(limit), 1), 256) };
+  const found = await store.admittedReceipts(scope, id, page);
+  if (!found) return null;
+  const last = found.receipts.at(-1);
   return {
-    admissions,
-    ...(latest && { latest }),
-    ...(last && rest.length > admissions.length && { next: last.sequence }),
+    admissions: found.receipts.map(admission),
+    ...(found.latest && { latest: admission(found.latest) }),
+    ...(last && found.more && { next: last.sequence }),
   };
 }
 

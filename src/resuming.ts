@@ -4,6 +4,7 @@ import { step } from './continuation.ts';
 import { ContinuationError } from './errors.ts';
 import { answeredEvent, contentDigest, type SignedMessage, senderOf } from './message.ts';
 import { acceptedOf, type Given, isFinished, isSettled, waitForRow } from './progress.ts';
+import { readable } from './readable.ts';
 import { type Received, type ReceivingDeps, receive } from './receiving.ts';
 import type { ContinuationRecord, HarnessResult, Refused, ResumeContinuationInput, Winner } from './schema.ts';
 
@@ -65,10 +66,10 @@ async function inSession(
 ): Promise<ContinuationRecord | Refused> {
   const { scope, subject } = caller;
   if (messageId !== undefined) {
-    const { records } = await store.list({ scope, sessionId, answeredBy: { subject, messageId }, limit: 1 });
+    const { records } = readable(await store.list({ scope, sessionId, answeredBy: { subject, messageId }, limit: 1 }));
     if (records[0]) return records[0];
   }
-  const { records } = await store.list({ scope, sessionId, status: 'pending', limit: 256 });
+  const { records } = readable(await store.list({ scope, sessionId, status: 'pending', limit: 256 }));
   const [only, another] = records.filter((record) => !record.supersededBy);
   if (!another) return only ?? notFound();
   const message = `more than one continuation waits in session ${sessionId}: name the one that is answered`;

@@ -290,6 +290,31 @@ describe('receipts', () => {
       'b',
     ]);
   });
+
+  test('of accepted answers come in pages with the latest, to exactly their scope', async () => {
+    const record = await paused(db());
+    const facts = [1, 2, 3].map((n) => ({ ...receipt('admitted', answered(record)), cause: `admitted:${n}` }));
+    const [first, ...others] = facts;
+    const settled = { ...first!, kind: 'settled', cause: 'settled' };
+    await db().write(answered(record), [first!, settled, ...others]);
+    const page = (after: number, limit: number, scope = SCOPE) =>
+      db().admittedReceipts(scope, record.id, { after, limit });
+    const shown = (found: Awaited<ReturnType<typeof page>>) => [
+      found?.receipts.map(({ sequence }) => sequence),
+      found?.more,
+      found?.latest?.sequence,
+    ];
+    expect(shown(await page(0, 2))).toEqual([[2, 4], true, 5]);
+    expect(shown(await page(4, 2))).toEqual([[5], false, 5]);
+    expect(shown(await page(5, 2))).toEqual([[], false, 5]);
+    expect((await page(0, 1))?.receipts).toEqual([(await db().receipts(SCOPE, record.id))?.[1]]);
+    expect(await db().admittedReceipts(SCOPE, (await paused(db())).id, { after: 0, limit: 2 })).toEqual({
+      receipts: [],
+      more: false,
+    });
+    expect(await page(0, 2, 'tenant=else')).toBeNull();
+    expect(await page(0, 2, `${SCOPE}/workspace=w`)).toBeNull();
+  });
 });
 
 describe('scopes are never crossed (C16)', () => {
@@ -504,13 +529,43 @@ describe('malformed records', () => {
       `update continuations.continuations set record = jsonb_set(record, '{bounds,maxResumeAttempts}', '"many"') where id = $1`,
       [record.id],
     );
-    for (const load of [() => db().get('tenant=broken', record.id), () => db().list({ scope: 'tenant=broken' })]) {
-      const error = await load().catch((thrown: unknown) => thrown);
-      expect(isContinuationError(error, 'record_malformed')).toBe(true);
-      expect((error as Error).message).toContain(record.id);
-      expect((error as Error).message).toContain('bounds.maxResumeAttempts');
-    }
+    const error = await db()
+      .get('tenant=broken', record.id)
+      .catch((thrown: unknown) => thrown);
+    expect(isContinuationError(error, 'record_malformed')).toBe(true);
+    expect((error as Error).message).toContain(record.id);
+    expect((error as Error).message).toContain('bounds.maxResumeAttempts');
   });
+
+  test.each([undefined, 'deadline', 'latest'] as const)(
+    'are named in a list, which shows the others: order %s',
+    async (order) => {
+      const scope = `tenant=broken/order=${order}`;
+      const ids: string[] = [];
+      for (let n = 0; n < 3; n++) {
+        const at = later(n * MINUTE);
+        const { id } = await paused(db(), { scope, at, bounds: { expiresAt: later(HOUR + n * MINUTE) } });
+        ids.push(id);
+      }
+      if (order === 'latest') ids.reverse();
+      await database.query(`update continuations.continuations set record = record - 'waitFor' where id = $1`, [
+        ids[1],
+      ]);
+      const query = { scope, ...(order && { order }) };
+      const page = await db().list(query);
+      expect(page.records.map(({ id }) => id)).toEqual([ids[0], ids[2]]);
+      expect(page.malformed).toEqual([
+        { id: ids[1], message: expect.stringContaining(`${ids[1]} is malformed: waitFor`) },
+      ]);
+      // A page that ends with it goes on after it.
+      const first = await db().list({ ...query, limit: 2 });
+      expect(first.records.map(({ id }) => id)).toEqual([ids[0]]);
+      const rest = await db().list({ ...query, limit: 2, after: first.next as string });
+      expect(rest.records.map(({ id }) => id)).toEqual([ids[2]]);
+      // Only to those who reach it (C16).
+      expect(await db().list({ ...query, scope: 'tenant=else' })).toEqual({ records: [] });
+    },
+  );
 });
 
 describe('onChange', () => {

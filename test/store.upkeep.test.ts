@@ -87,6 +87,18 @@ test('a row has one reason, the least recently seen come first, and a limit hold
   expect(await found()).toEqual(ids.slice(1).map((id) => [id, 'overdue']));
 });
 
+test('what needs help comes before what is only due for a look, however long that backlog is', async () => {
+  const unseen = await Promise.all(
+    [40, 30, 28].map((hours) => paused(db, { at: soon(-hours * HOUR), bounds: { neverExpires: true } })),
+  );
+  await db.markStarted(unseen.map(({ id }) => id));
+  const unstarted = await paused(db, { at: soon(-2 * MINUTE) });
+  expect(await found({ limit: 2 })).toEqual([
+    [unstarted.id, 'unstarted'],
+    [unseen[0]?.id, 'unseen'],
+  ]);
+});
+
 test('the census counts open, overdue, uncertain and never expiring rows', async () => {
   expect(await db.censusAcrossScopes()).toEqual({ open: 0, overdue: 0, uncertain: 0, neverExpires: 0 });
   await paused(db, { at: soon(-HOUR), bounds: { expiresAt: soon(-MINUTE) } });

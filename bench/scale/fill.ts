@@ -1,9 +1,10 @@
 /** Creates continuations until a number of them waits. */
 import { randomBytes } from 'node:crypto';
-import type { ContinuationClient, CreateContinuationInput } from '../../src/index.ts';
+import type { CreateContinuationInput } from '../../src/index.ts';
 import { quantile } from '../numbers.ts';
-import { pause } from '../sides.ts';
+import { pause, untilWaiting } from '../sides.ts';
 import { atOnce } from './at-once.ts';
+import type { Bed } from './bed.ts';
 
 /** Those that wait, oldest first. */
 export interface Waiting {
@@ -21,6 +22,8 @@ export interface Filled {
 }
 
 const STATE_BYTES = 1024;
+/** First workflow tasks are done in about the order of the creates. */
+const LAST = 300;
 const TENANTS = 20;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -31,7 +34,8 @@ const RESULTS_EVERY = 1_000;
 export const tenantOf = (n: number): string => `app=default/tenant=t${n % TENANTS}`;
 export const sessionOf = (n: number): string => `session-${n}`;
 
-export async function fill(client: ContinuationClient, waiting: Waiting, count: number): Promise<Filled> {
+/** Creates what is missing, and waits until workers have caught up: from then on each costs nothing but its place. */
+export async function fill({ client, temporal }: Bed, waiting: Waiting, count: number): Promise<Filled> {
   const missing = count - waiting.replies.length - waiting.others.length;
   const first = waiting.created;
   waiting.created += missing;
@@ -48,6 +52,7 @@ export async function fill(client: ContinuationClient, waiting: Waiting, count: 
     },
   );
   const seconds = (performance.now() - started) / 1000;
+  await untilWaiting(temporal, [...waiting.replies, ...waiting.others].sort().slice(-LAST));
   return {
     createsPerSecond: missing / seconds,
     createMsP50: quantile(times, 0.5),

@@ -34,7 +34,7 @@ async function measure(steps: readonly number[]): Promise<Summary> {
 async function measureStep(bed: Bed, waiting: Waiting, count: number): Promise<Step> {
   progress(`Creating until ${count} wait`);
   const [before, created] = [await bytesNow(bed), waiting.created];
-  const filled = await fill(bed.client, waiting, count);
+  const filled = await fill(bed, waiting, count);
   const sizes = await measureSizes(bed, before, waiting.created - created, waiting.replies);
   progress('Asking what waits');
   const queryMs = await measureQueries(bed);

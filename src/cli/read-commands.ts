@@ -36,9 +36,10 @@ const list = defineCliCommand('list', {
   async run(args, { client, io, report }) {
     const page = await pageOf(args, client);
     if (report.json) return printJson(page, io);
-    const { records, next } = page;
-    if (records.length === 0) io.out(args.status === 'open' ? 'Nothing waits.' : 'There are none.');
-    else io.out(listView(records, report));
+    const { records, malformed = [], next } = page;
+    for (const { message } of malformed) io.error(message);
+    if (records.length > 0) io.out(listView(records, report));
+    else if (malformed.length === 0) io.out(args.status === 'open' ? 'Nothing waits.' : 'There are none.');
     if (next) io.out(`There are more: add --after ${next}`);
     return EXIT.done;
   },

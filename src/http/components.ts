@@ -120,7 +120,14 @@ export const COMPONENTS = {
   Done: object({ outcome: outcome('done'), record: ref('ContinuationRecord') }),
   Reconciled: object({ outcome: outcome('reconciled'), receipt: ref('Receipt'), record: ref('ContinuationRecord') }),
   Stored: object({ outcome: outcome('stored') }),
-  Page: object({ records: { type: 'array', items: ref('ContinuationRecord') }, next: { type: 'string' } }, ['records']),
+  Page: object(
+    {
+      records: { type: 'array', items: ref('ContinuationRecord') },
+      malformed: { type: 'array', items: object({ id: { type: 'string' }, message: { type: 'string' } }) },
+      next: { type: 'string' },
+    },
+    ['records'],
+  ),
   Receipts: object({ receipts: { type: 'array', items: ref('Receipt') } }),
   Event: schemaOf(Receipt.extend({ position: z.string() })),
   Health: object({ status: outcome('ok', 'unavailable') }),

@@ -1,9 +1,9 @@
 /** Lists of continuations, page by page. */
 import { type SelectQueryBuilder, sql } from 'kysely';
-import type { ListQuery, Page } from '../ports.ts';
+import type { ListQuery, MalformedRow, Page } from '../ports.ts';
 import type { ContinuationRecord } from '../schema.ts';
 import { json } from './parameters.ts';
-import { parseRecord } from './parse.ts';
+import { readRecord } from './parse.ts';
 import type { Connection } from './retry.ts';
 import { within } from './scope.ts';
 import type { Database } from './tables.ts';
@@ -14,22 +14,40 @@ const OPEN_STATUSES: readonly string[] = ['open', 'pending', 'resuming', 'uncert
 
 const shown = sql<unknown>`continuations.shown(record, superseded_by)`.as('record');
 
-type Rows = SelectQueryBuilder<Database, 'continuations.continuations', { id: string; record: unknown }>;
+interface Row {
+  readonly id: string;
+  readonly expires_at: string | null;
+  readonly updated_at: string;
+  readonly record: unknown;
+}
+type Rows = SelectQueryBuilder<Database, 'continuations.continuations', Row>;
 
 export async function list({ run }: Connection, query: ListQuery): Promise<Page> {
   const limit = Math.min(Math.max(Math.trunc(query.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
   const order = ORDERS[query.order ?? 'created'];
   const rows = await run((db) => {
-    const all = db.selectFrom('continuations.continuations').select(['id', shown]);
+    const all = db.selectFrom('continuations.continuations').select(['id', 'expires_at', 'updated_at', shown]);
     const some = filtered(all, query);
     return order
       .apply(some, query.after)
       .limit(limit + 1)
       .execute();
   });
-  const records = rows.slice(0, limit).map((row) => parseRecord(row.id, row.record));
-  const last = records.at(-1);
-  return rows.length > limit && last ? { records, next: order.cursor(last) } : { records };
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return { ...pageOf(page), ...(rows.length > limit && last && { next: order.cursor(last) }) };
+}
+
+/** A row that cannot be read is named, and keeps nobody from the others. */
+function pageOf(rows: readonly Row[]): Page {
+  const records: ContinuationRecord[] = [];
+  const malformed: MalformedRow[] = [];
+  for (const row of rows) {
+    const read = readRecord(row.id, row.record);
+    if ('record' in read) records.push(read.record);
+    else malformed.push(read);
+  }
+  return { records, ...(malformed.length > 0 && { malformed }) };
 }
 
 function filtered(all: Rows, query: ListQuery): Rows {
@@ -60,7 +78,7 @@ function withStatus(all: Rows, status: ListQuery['status']): Rows {
 interface Order {
   /** The rows after a cursor, in this order. */
   apply(rows: Rows, after: string | undefined): Rows;
-  cursor(last: ContinuationRecord): string;
+  cursor(last: Row): string;
 }
 
 const deadline = sql<string>`coalesce(expires_at, 'infinity'::timestamptz)`;
@@ -79,7 +97,7 @@ const ORDERS: Record<NonNullable<ListQuery['order']> | 'created', Order> = {
         : rows;
       return rest.orderBy(deadline).orderBy('id');
     },
-    cursor: ({ id, bounds }) => `${bounds.expiresAt ?? 'infinity'}~${id}`,
+    cursor: ({ id, expires_at }) => `${expires_at ?? 'infinity'}~${id}`,
   },
   latest: {
     apply(rows, after) {
@@ -89,7 +107,7 @@ const ORDERS: Record<NonNullable<ListQuery['order']> | 'created', Order> = {
         : rows;
       return rest.orderBy(sql`updated_at`, 'desc').orderBy('id', 'desc');
     },
-    cursor: ({ id, updatedAt }) => `${updatedAt}~${id}`,
+    cursor: ({ id, updated_at }) => `${updated_at}~${id}`,
   },
 };
 

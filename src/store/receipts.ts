@@ -1,5 +1,6 @@
 /** The receipts of a continuation, as they were chained when they were written. */
-import type { Receipt, Receipts } from '../ports.ts';
+import { sql } from 'kysely';
+import type { AdmittedReceipts, Receipt, Receipts } from '../ports.ts';
 import type { Connection } from './retry.ts';
 import { within } from './scope.ts';
 
@@ -22,5 +23,27 @@ export function createReceipts({ run }: Connection): Receipts {
           continuationId === null ? [] : [{ continuationId, ...receipt } as Receipt],
         );
       }),
+    admittedReceipts: (scope, id, { after, limit }) =>
+      run(async (db) => {
+        const admitted = sql`from continuations.receipts r where r.continuation_id = c.id and r.kind = 'admitted'`;
+        const fields = sql`r.continuation_id as "continuationId", r.sequence, r.kind, r.cause, r.at, r.body, r.digest`;
+        // One more than asked for tells whether there are more.
+        const { rows } = await sql<AdmittedRow>`
+          select a.* from continuations.continuations c left join lateral (
+            (select false as latest, ${fields} ${admitted} and r.sequence > ${after} order by r.sequence limit ${limit + 1})
+            union all
+            (select true, ${fields} ${admitted} order by r.sequence desc limit 1)
+          ) a on true where c.id = ${id} and c.scope = ${scope} order by a.sequence`.execute(db);
+        return rows.length === 0 ? null : admittedOf(rows, limit);
+      }),
   };
+}
+
+type AdmittedRow = ({ latest: boolean } & Receipt) | { latest: null };
+
+function admittedOf(rows: readonly AdmittedRow[], limit: number): AdmittedReceipts {
+  const of = (wanted: boolean): Receipt[] =>
+    rows.flatMap(({ latest, ...receipt }) => (latest === wanted ? [receipt as Receipt] : []));
+  const [page, [latest]] = [of(false), of(true)];
+  return { receipts: page.slice(0, limit), more: page.length > limit, ...(latest && { latest }) };
 }

@@ -16,6 +16,7 @@ export interface ContinuationTable {
   seen_at: string;
   uncertain: boolean;
   receipts_head: string;
+  updated_at: string;
 }
 export interface ReceiptTable {
   continuation_id: string;

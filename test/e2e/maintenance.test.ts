@@ -1,6 +1,6 @@
 /** Nothing waits without an owner (C13): what became of rows whose workflow was never started, or was closed from outside. */
 import { randomUUID } from 'node:crypto';
-import { Connection } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { MaintenanceReport } from '../../activities/contract.ts';
@@ -312,6 +312,39 @@ describe('one pass', () => {
     expect(await rowOf(whole)).toMatchObject({ started: true });
     expect(await rowOf(broken)).toMatchObject({ started: false, status: 'pending' });
     await sql('delete from continuations.continuations where id = $1', broken);
+  });
+
+  test('goes on while batches are full, and purges until nothing is left', async () => {
+    const due = Array.from({ length: 1_200 }, (_, n) => ({
+      id: `cont_${String(n).padStart(26, '0')}`,
+      reason: 'unseen' as const,
+    }));
+    const [asked, seen]: [number[], string[]] = [[], []];
+    const ended = [500, 500, 7];
+    const store: Store = {
+      ...stack.store,
+      async dueAcrossScopes({ limit }) {
+        asked.push(limit);
+        return due.splice(0, limit);
+      },
+      async markSeen(ids) {
+        seen.push(...ids);
+      },
+      purgeAcrossScopes: async () => ({ records: ended.shift() ?? 0, contents: 0 }),
+    };
+    expect(await pass({}, store)).toMatchObject({ purgedRecords: 1_007 });
+    expect(asked).toHaveLength(3);
+    expect(new Set(seen).size).toBe(1_200);
+  });
+
+  test('leaves what it did not come to for the next pass while Temporal is away', async () => {
+    const { id } = taken(await cutOff.create(pause())).record;
+    const before = await rowOf(id);
+    const away: RepairDeps = { ...repairDeps(), temporal: new Client({ connection: nowhere }) };
+    const maintain = createMaintain(away, { graceMs: 0, retentionMs: 90 * DAY });
+    expect(await new MockActivityEnvironment().run(maintain)).toMatchObject({ started: 0 });
+    expect(await rowOf(id)).toEqual(before);
+    expect(await pass()).toMatchObject({ started: 1 });
   });
 
   test('reports what is overdue, uncertain and never expires', async () => {

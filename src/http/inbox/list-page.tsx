@@ -5,7 +5,7 @@ import type { ListQuery, Page } from '../../ports.ts';
 import { isTerminal } from '../../record.ts';
 import { id, text } from '../../schema/primitives.ts';
 import { type ContinuationRecord, Scope, WaitType } from '../../schema.ts';
-import type { Viewer } from './page.tsx';
+import { Notice, type Viewer } from './page.tsx';
 import { oneLine, Time, Words } from './text.tsx';
 import { statusWords, WAITS } from './words.ts';
 
@@ -65,6 +65,11 @@ export const ListPage: FC<ListProps> = ({ viewer, filters, page, uncertain }) =>
     <Tabs viewer={viewer} filters={filters} uncertain={uncertain} />
     <Search viewer={viewer} filters={filters} />
     <section aria-label="Continuations" data-live="list">
+      {page.malformed?.map(({ message }) => (
+        <Notice kind="bad" title="Cannot be shown">
+          <Words text={message} />
+        </Notice>
+      ))}
       {page.records.length === 0 ? (
         <p class="empty">{isFiltered(filters) ? 'Nothing matches.' : 'Nothing here. All is answered.'}</p>
       ) : (
