@@ -18,6 +18,8 @@ import type { WorkerMessage, WorkerRequest } from './worker-process.ts';
 const OPTIONS: Partial<WorkerOptions> = {
   stickyQueueScheduleToStartTimeout: '1s',
   maxCachedWorkflows: 300,
+  maxConcurrentWorkflowTaskPolls: 16,
+  nonStickyToStickyPollRatio: 0.5,
   shutdownGraceTime: '100ms',
 };
 

@@ -107,6 +107,10 @@ export async function createWorker(options: ContinuationWorkerOptions): Promise<
     maxCachedWorkflows: 300,
     // By itself the SDK holds heartbeats back for 0.8 of the timeout: a worker that is merely busy would be taken for a lost one.
     maxHeartbeatThrottleInterval: (options.heartbeatTimeoutMs ?? DEFAULT_HEARTBEAT_TIMEOUT_MS) / 4,
+    // Where most that waits is evicted, every answer comes by the queue of all workers, not by a worker's own: half of the pollers for
+    // each, instead of a fifth, or a worker takes no more than two of these at a time.
+    maxConcurrentWorkflowTaskPolls: 16,
+    nonStickyToStickyPollRatio: 0.5,
     shutdownGraceTime: '10s',
     shutdownForceTime: '30s',
     ...options.worker,
