@@ -26,9 +26,11 @@ type Counts = Record<'started' | 'repaired' | 'superseded', number>;
 
 export function createMaintain(deps: RepairDeps, options: MaintenanceOptions): MaintenanceActivities['maintain'] {
   return async () => {
+    const { cancellationSignal } = Context.current();
     const end = performance.now() + LONGEST_PASS;
-    const counts = await lookAfterAll(deps, options.graceMs, end);
-    const purged = await purge(deps, options.retentionMs, end);
+    const goesOn = () => performance.now() < end && !cancellationSignal.aborted;
+    const counts = await lookAfterAll(deps, options.graceMs, goesOn);
+    const purged = await purge(deps, options.retentionMs, goesOn);
     const census = await deps.store.censusAcrossScopes();
     const report: MaintenanceReport = { ...counts, ...purged, ...census };
     if (report.overdue + report.uncertain + report.repaired > 0)
@@ -38,9 +40,9 @@ export function createMaintain(deps: RepairDeps, options: MaintenanceOptions): M
 }
 
 /** Batch after batch while there are full ones, so that a pass keeps up however much came together. */
-async function lookAfterAll(deps: RepairDeps, graceMs: number, end: number): Promise<Counts> {
+async function lookAfterAll(deps: RepairDeps, graceMs: number, goesOn: () => boolean): Promise<Counts> {
   const counts = { started: 0, repaired: 0, superseded: 0 };
-  for (let full = true; full && performance.now() < end; ) {
+  for (let full = true; full && goesOn(); ) {
     const due = await deps.store.dueAcrossScopes({ graceMs, unseenMs: DAY, limit: BATCH });
     const all = await lookAfterBatch(deps, due, counts);
     full = all && due.length === BATCH;
@@ -102,7 +104,7 @@ async function lookAfter(deps: RepairDeps, { id, reason }: Watched): Promise<{ d
 async function purge(
   { store }: RepairDeps,
   retentionMs: number,
-  end: number,
+  goesOn: () => boolean,
 ): Promise<Pick<MaintenanceReport, 'purgedRecords' | 'purgedContents'>> {
   const purged = { purgedRecords: 0, purgedContents: 0 };
   for (let full = true; full; ) {
@@ -110,7 +112,7 @@ async function purge(
     const { records, contents } = await store.purgeAcrossScopes({ retentionMs, graceMs: DAY, limit: BATCH });
     purged.purgedRecords += records;
     purged.purgedContents += contents;
-    full = Math.max(records, contents) === BATCH && performance.now() < end;
+    full = Math.max(records, contents) === BATCH && goesOn();
   }
   return purged;
 }
