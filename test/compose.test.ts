@@ -159,4 +159,12 @@ describe('the commands of our services, with servers in the place of those of th
     await start('api', /Listening on /);
     expect(await health()).toBe(0);
   }, 120_000);
+
+  test('the worker: its health check knows whether one polls the queue', async () => {
+    const [, node, bin, ...args] = services.worker?.healthcheck?.test ?? [];
+    expect([node, bin]).toEqual(['node', '/app/bin/continuations.js']);
+    expect(await codeOf(runsOnce('worker', args))).toBe(1);
+    await start('worker', /Working on continuations/);
+    expect(await codeOf(runsOnce('worker', args))).toBe(0);
+  }, 120_000);
 });

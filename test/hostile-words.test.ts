@@ -46,6 +46,8 @@ const text = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.constantFrom('', '-', '--', '---', '=', '--=', '-=1', '__proto__', 'constructor', 'toString', 'hasOwnProperty'),
 );
+/** Without `dev`, which starts servers of its own. */
+const names = commands.map(({ name }) => name).filter((name) => name !== 'dev');
 const options = [...new Set(commands.flatMap(({ args }) => Object.keys(args)))];
 const word = fc.oneof(
   text,
@@ -56,7 +58,7 @@ const word = fc.oneof(
   fc.tuple(fc.constantFrom(...options, '__proto__', 'constructor', '__proto__.x'), text).map(([k, v]) => `--${k}=${v}`),
   fc.constantFrom('cont_01KBCDEFGHJKMNPQRSTVWXYZ01', 'happened', '50', '{"a":1}', '1e999'),
 );
-const command = fc.oneof(fc.constantFrom(...commands.map(({ name }) => name)), word);
+const command = fc.oneof(fc.constantFrom(...names), word);
 
 describe('the command line', () => {
   test('ends any words with a sentence and 0, 1 or 2, and never with the words of a crash', async () => {
@@ -75,7 +77,7 @@ describe('the command line', () => {
     const offline = ['verify', 'doctor'];
     await fc.assert(
       fc.asyncProperty(
-        fc.constantFrom(...commands.map(({ name }) => name).filter((name) => !offline.includes(name))),
+        fc.constantFrom(...names.filter((name) => !offline.includes(name))),
         fc.array(word, { maxLength: 6 }),
         async (name, words) => {
           fc.pre(!words.some((one) => one === '--help' || one === '-h'));

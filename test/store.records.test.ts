@@ -16,6 +16,7 @@ import {
   granted,
   happened,
   paused,
+  pauseOf,
   play,
   SCOPE,
   stopped,
@@ -400,6 +401,57 @@ describe('list', () => {
     expect(await ids({ sessionId: 'l1', status: 'pending' })).toEqual([a.id]);
     expect(await ids({ assistantId: 'sales' })).toEqual([b.id]);
     expect(await ids({ assistantId: 'nobody' })).toEqual([]);
+  });
+
+  test('by deadline, by the latest change, and by words, each in pages', async () => {
+    const scope = 'tenant=orders';
+    const due = (minutes: number) => ({ bounds: { expiresAt: later(minutes * MINUTE) } });
+    const never = await paused(db(), {
+      scope,
+      state: { question: 'Émile: ship to São Paulo?' },
+      bounds: { neverExpires: true },
+    });
+    const late = await paused(db(), { scope, state: { question: 'Refund the “kettle”, please' }, ...due(90) });
+    const soon = await paused(db(), { scope, state: { question: "Refund order #1042: O\\'Neil" }, ...due(10) });
+    const tied = await paused(db(), { scope, state: { question: `${'x'.repeat(5_000)} <b>` }, ...due(90) });
+    const first = await stopped(db(), { scope, at: later(MINUTE) });
+    const last = await stopped(db(), { scope, at: later(2 * MINUTE) });
+    const ids = async (query: object) => {
+      const seen: string[] = [];
+      let after: string | undefined;
+      do {
+        const page = await db().list({ scope, limit: 1, ...query, ...(after !== undefined && { after }) });
+        seen.push(...page.records.map(({ id }) => id));
+        after = page.next;
+      } while (after !== undefined);
+      return seen;
+    };
+    const byDeadline = [soon.id, ...[late.id, tied.id].sort(), never.id];
+    expect(await ids({ status: 'open', order: 'deadline' })).toEqual(byDeadline);
+    expect(await ids({ status: 'ended', order: 'latest' })).toEqual([last.id, first.id]);
+    expect(await ids({ status: 'open', order: 'deadline', text: 'refund' })).toEqual([soon.id, late.id]);
+    for (const [text, found] of [
+      ['1042 REF', [soon.id]],
+      ['neil', [soon.id]],
+      ['kettle', [late.id]],
+      ['são', [never.id]],
+      ['x'.repeat(5_000), [tied.id]],
+      ['refund nothing', []],
+      ["' | 'a':* \\", []],
+      ['…', []],
+    ] as const)
+      expect([text, await ids({ text })]).toEqual([text, found]);
+    expect(await ids({ order: 'deadline', after: 'nonsense', status: 'open' })).toEqual(byDeadline);
+  });
+
+  test('finds a question that was asked anew, and not the one before', async () => {
+    const scope = 'tenant=anew';
+    const record = await paused(db(), { scope, state: { question: 'Which colour?' } });
+    const { asked } = pauseOf({ question: 'Which size?' }, 'turn:2', later(MINUTE));
+    const next = { ...record, revision: record.revision + 1, suspension: asked.suspension };
+    await db().write(next, []);
+    const found = async (text: string) => (await db().list({ scope, text })).records.map(({ id }) => id);
+    expect([await found('size'), await found('colour')]).toEqual([[record.id], []]);
   });
 
   test('pages are stable while rows are added', async () => {

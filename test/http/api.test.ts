@@ -79,6 +79,39 @@ describe('the API', () => {
     });
   });
 
+  test('lists what is due first, first, by words, and tells in full what is asked', async () => {
+    const alice = await api.user({ scope: 'app=default/tenant=words' });
+    const question = `Which of these? ${'word '.repeat(2_000)}`;
+    const ask = (text: string, expiresAt: string) =>
+      alice.send('POST', '/v1/continuations', {
+        ...approval({ bounds: { expiresAt }, scope: 'app=default/tenant=words' }),
+        harnessResult: {
+          outcome: 'awaiting_approval',
+          assistantMessage: { text },
+          continuation: {
+            state: {},
+            pending: [{ id: 'c1', name: 'refund', arguments: `{"a": "${'x'.repeat(5_000)}"}` }],
+          },
+        },
+      });
+    await ask('Which other?', '2126-01-02T00:00:00Z');
+    const { body } = await ask(question, '2126-01-01T00:00:00Z');
+    const page = await alice.send('GET', '/v1/continuations?status=open&order=deadline&text=whi&limit=1');
+    expect(page.body).toMatchObject({
+      records: [{ id: body.record.id }],
+      next: `2126-01-01T00:00:00.000Z~${body.record.id}`,
+    });
+    const rest = await alice.send(
+      'GET',
+      `/v1/continuations?status=open&order=deadline&text=refund&after=${page.body.next}`,
+    );
+    expect(rest.body).toMatchObject({ records: [{ suspension: { question: 'Which other?' } }] });
+    for (const query of ['order=newest', 'after=nonsense', 'text=%00'])
+      expect((await alice.send('GET', `/v1/continuations?${query}`)).status).toBe(422);
+    const whole = await alice.send('GET', `/v1/continuations/${body.record.id}?include=asked`);
+    expect(whole.body.asked).toEqual({ question, arguments: [`{"a": "${'x'.repeat(5_000)}"}`] });
+  });
+
   test('C16: what is outside the scope of a key is not there', async () => {
     const alice = await api.user();
     const created = await alice.send('POST', '/v1/continuations', approval());
@@ -192,6 +225,44 @@ describe('Idempotency-Key', () => {
     // Names of others do not meet.
     const bob = await api.user({ subject: 'bob' });
     expect((await bob.send('POST', '/v1/continuations', approval(), named)).status).toBe(201);
+  });
+
+  type Write = readonly [method: string, path: string, body: (asked: Sent) => unknown];
+  const writes: readonly Write[] = [
+    ['POST', '/answers', (asked) => approve(asked, 'denied')],
+    ['POST', '/take', approve],
+    ['POST', '/stop', () => ({ reason: 'cancelled_by_user' })],
+    ['POST', '/extend', () => ({ expiresAt: '2126-01-01T00:00:00.000Z' })],
+    ['DELETE', '', () => undefined],
+  ];
+  test.for(writes)('%s …%s is done once', async ([method, path, bodyOf]) => {
+    const alice = await api.user();
+    const asked = await alice.send('POST', '/v1/continuations', approval());
+    const at = asked.headers.get('location') as string;
+    if (method === 'DELETE') await alice.send('POST', `${at}/stop`, { reason: 'cancelled_by_user' });
+    const named = { 'idempotency-key': `write-${++count}` };
+    const first = await alice.send(method, `${at}${path}`, bodyOf(asked), named);
+    expect(first.status).toBeLessThan(300);
+    const again = await alice.send(method, `${at}${path}`, bodyOf(asked), named);
+    expect([again.status, again.body]).toEqual([first.status, first.body]);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+  });
+
+  test('of a session: its answer and its activity are done once', async () => {
+    const alice = await api.user();
+    const sessionId = `session-${++count}`;
+    const asked = await alice.send('POST', '/v1/continuations', approval({ sessionId }));
+    for (const [path, body] of [
+      ['active', {}],
+      ['answers', approve(asked, 'denied')],
+    ] as const) {
+      const named = { 'idempotency-key': `session-${path}-${count}` };
+      const first = await alice.send('POST', `/v1/sessions/${sessionId}/${path}`, body, named);
+      expect(first.status).toBeLessThan(300);
+      const again = await alice.send('POST', `/v1/sessions/${sessionId}/${path}`, body, named);
+      expect([again.status, again.body]).toEqual([first.status, first.body]);
+      expect(again.headers.get('idempotency-replayed')).toBe('true');
+    }
   });
 });
 

@@ -2,6 +2,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -86,6 +87,34 @@ describe('the server', () => {
     } finally {
       await empty.close();
     }
+  });
+
+  test('answers what is under way when it is told to end', async () => {
+    const { said, child } = await start(process.execPath, cli('serve', '--port', '0'), /Listening on (\S+)/);
+    const body = JSON.stringify({
+      assistantId: 'support',
+      originTurnId: 'under-way',
+      harnessResult: { outcome: 'needs_clarification', continuation: { state: {} } },
+    });
+    const { hostname, port } = new URL(said);
+    const socket = connect(Number(port), hostname).setEncoding('utf8');
+    let answer = '';
+    socket.on('data', (text: string) => {
+      answer += text;
+    });
+    await once(socket, 'connect');
+    const head = ['POST /v1/continuations HTTP/1.1', `Host: ${hostname}`, `Authorization: Bearer ${token}`];
+    const more = ['Content-Type: application/json', `Content-Length: ${body.length}`, 'Expect: 100-continue'];
+    socket.write(`${[...head, ...more].join('\r\n')}\r\n\r\n`);
+    // The server has the request in hand.
+    await expect.poll(() => answer).toContain('100 Continue');
+    const exit = once(child, 'exit');
+    child.kill('SIGTERM');
+    // It takes no new connection any more.
+    await expect.poll(() => fetch(`${said}/healthz`).catch(() => 'refused')).toBe('refused');
+    socket.end(body);
+    expect(await exit).toEqual([0, null]);
+    expect(answer).toContain('HTTP/1.1 201 Created');
   });
 
   test('ends when it is told to: an open stream is closed, and it leaves with 0', async () => {
