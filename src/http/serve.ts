@@ -20,6 +20,7 @@ export interface HttpServer {
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 65_000;
 const DEFAULT_GRACE_MS = 10_000;
+const IDLE_CHECK_MS = 50;
 const MAX_HEADERS_BYTES = 16 * 1024;
 
 /** Only this machine can reach it. */
@@ -45,10 +46,12 @@ export async function serve({ fetch, host, port, graceMs = DEFAULT_GRACE_MS }: S
 function end(server: Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+    // One that is kept alive becomes idle when its answer is out.
+    const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
     server.close(() => {
       clearTimeout(cut);
+      clearInterval(idle);
       resolve();
     });
-    server.closeIdleConnections();
   });
 }

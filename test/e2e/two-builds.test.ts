@@ -37,6 +37,9 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => stack?.close());
 
+/** `ROUTING_CONFIG_UPDATE_STATE_COMPLETED`. */
+const COMPLETED = 2;
+
 /** What its workflow asked for, in order. */
 async function activitiesOf(id: string): Promise<string[]> {
   const { events } = await stack.handle(id).fetchHistory();
@@ -139,17 +142,15 @@ describe('worker versioning', () => {
           },
         },
       });
-    const makeCurrent = (buildId: string) =>
-      vi.waitFor(
-        () =>
-          stack.temporal.workflowService.setWorkerDeploymentCurrentVersion({
-            namespace: 'default',
-            deploymentName,
-            buildId,
-            identity: 'release',
-          }),
-        { timeout: 30_000, interval: 200 },
-      );
+    const service = stack.temporal.workflowService;
+    const deployment = { namespace: 'default', deploymentName };
+    const makeCurrent = async (buildId: string) => {
+      const set = () => service.setWorkerDeploymentCurrentVersion({ ...deployment, buildId, identity: 'release' });
+      await vi.waitFor(set, { timeout: 30_000, interval: 200 });
+      // The task queues hear of it a moment later.
+      const heard = async () => (await service.describeWorkerDeployment(deployment)).workerDeploymentInfo;
+      await expect.poll(heard, { timeout: 30_000 }).toMatchObject({ routingConfigUpdateState: COMPLETED });
+    };
     const workers = [await start('old', old)];
     await makeCurrent('old');
     const before = await created(stack.client);

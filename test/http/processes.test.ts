@@ -112,7 +112,7 @@ describe('the server', () => {
     child.kill('SIGTERM');
     // It takes no new connection any more.
     await expect.poll(() => fetch(`${said}/healthz`).catch(() => 'refused')).toBe('refused');
-    socket.end(body);
+    socket.write(body);
     expect(await exit).toEqual([0, null]);
     expect(answer).toContain('HTTP/1.1 201 Created');
   });
