@@ -26,10 +26,10 @@ export interface Summary {
 type Target = { readonly atLeast: number } | { readonly atMost: number };
 
 const TARGETS: { readonly [key in keyof Summary]: Target } = {
-  answersRatio: { atLeast: 0.85 },
-  createsRatio: { atLeast: 0.75 },
-  harnessLatencyRatio: { atMost: 1.3 },
-  finishedLatencyRatio: { atMost: 1.2 },
+  answersRatio: { atLeast: 0.95 },
+  createsRatio: { atLeast: 0.85 },
+  harnessLatencyRatio: { atMost: 1.2 },
+  finishedLatencyRatio: { atMost: 1.1 },
   eventsWithDelivery: { atMost: 26 },
   eventsWithoutDelivery: { atMost: 20 },
   bytesPerPaused: { atMost: 8192 },
