@@ -8,6 +8,8 @@ import type { Connection } from './retry.ts';
 import { within } from './scope.ts';
 import type { Database } from './tables.ts';
 
+/** A frequent word is among the first rows of an order; a rare one is found by the index of words, not by reading on. */
+const FIRST_ROWS = 500;
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 256;
 const OPEN_STATUSES: readonly string[] = ['open', 'pending', 'resuming', 'uncertain'];
@@ -25,13 +27,21 @@ type Rows = SelectQueryBuilder<Database, 'continuations.continuations', Row>;
 export async function list({ run }: Connection, query: ListQuery): Promise<Page> {
   const limit = Math.min(Math.max(Math.trunc(query.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
   const order = ORDERS[query.order ?? 'created'];
-  const rows = await run((db) => {
+  const { text, after } = query;
+  const rows = await run(async (db) => {
     const all = db.selectFrom('continuations.continuations').select(['id', 'expires_at', 'updated_at', shown]);
     const some = filtered(all, query);
-    return order
-      .apply(some, query.after)
-      .limit(limit + 1)
-      .execute();
+    const most = limit + 1;
+    if (text === undefined) return order.apply(some, after).limit(most).execute();
+    const first = order.apply(some, after).limit(FIRST_ROWS).as('first');
+    const among = order.apply(db.selectFrom(first).selectAll().where(hasWords(text)) as unknown as Rows, undefined);
+    const near = await among.limit(most).execute();
+    return near.length === most
+      ? near
+      : order
+          .apply(some.where(isFoundBy(text)), after)
+          .limit(most)
+          .execute();
   });
   const page = rows.slice(0, limit);
   const last = page.at(-1);
@@ -51,18 +61,20 @@ function pageOf(rows: readonly Row[]): Page {
 }
 
 function filtered(all: Rows, query: ListQuery): Rows {
-  const { scope, status, waitFor, sessionId, assistantId, text, answeredBy } = query;
+  const { scope, status, waitFor, sessionId, assistantId, answeredBy } = query;
   let rows = withStatus(all.where(within('scope', scope)), status);
   if (waitFor !== undefined) rows = rows.where('wait_type', '=', waitFor);
   if (sessionId !== undefined) rows = rows.where('session_id', '=', sessionId);
   if (assistantId !== undefined) rows = rows.where(sql<boolean>`assistant_id = ${assistantId}`);
-  if (text !== undefined)
-    rows = rows.where(
-      sql<boolean>`exists (select from continuations.questions q where q.continuation_id = id and q.words @@ continuations.search_query(${text}))`,
-    );
   if (answeredBy !== undefined) rows = rows.where(sql<boolean>`record -> 'answers' @> ${json([answeredBy])}::jsonb`);
   return rows;
 }
+
+/** Asked of each row: as a join it would be planned over all rows. */
+const hasWords = (text: string) =>
+  sql<boolean>`(select q.words from continuations.questions q where q.continuation_id = id) @@ continuations.search_query(${text})`;
+const isFoundBy = (text: string) =>
+  sql<boolean>`id = any (array(select q.continuation_id from continuations.questions q where q.words @@ continuations.search_query(${text})))`;
 
 /** In the words of the partial indexes, so that they apply. */
 function withStatus(all: Rows, status: ListQuery['status']): Rows {
