@@ -228,8 +228,8 @@ export interface Records {
   /** Notes that a session was active at `at`; keeps the latest. */
   sessionActive(scope: string, sessionId: string, at: string): Promise<void>;
   /**
-   * Calls back with the id of every continuation whose row changed, and the status it then has where that is known, until closed; `missed` when changes may have gone unheard
-   * (listening began, or began again). Best effort: poll as well.
+   * Calls back with the id of every continuation whose row changed, and the status that it then has where that is known, until
+   * closed; `missed` when changes may have gone unheard (listening began, or began again). Best effort: poll as well.
    */
   onChange(heard: (id: string, status?: ShownStatus) => void, missed?: () => void): { close(): void };
 }

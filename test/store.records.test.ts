@@ -1,10 +1,14 @@
 /** Rows of continuations on a real PostgreSQL: create, guarded writes, reads by scope, pages, contents, receipts. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contentOf } from '../src/content.ts';
 import { canonicalJson } from '../src/digest.ts';
 import { isContinuationError } from '../src/errors.ts';
 import { newContinuationId } from '../src/ids.ts';
 import { decisionReceipts, receipt } from '../src/receipts.ts';
+import type { PendingRecord } from '../src/schema.ts';
+import { createStore } from '../src/store/store.ts';
 import { HOUR, later, MINUTE, NOON } from './support/builders.ts';
 import { createTestDatabase, query, type TestDatabase } from './support/database.ts';
 import {
@@ -28,6 +32,42 @@ beforeAll(async () => {
 });
 afterAll(() => database?.close());
 const db = () => database.store;
+
+/** A way to the server that loses the answer to one statement, once told to: it was committed then. */
+async function startForgettingProxy(databaseUrl: string) {
+  const { hostname, port } = new URL(databaseUrl);
+  let forgets = false;
+  const counts = { forgotten: 0 };
+  const server = createServer((client) => {
+    const upstream = connect(Number(port), hostname);
+    const cut = () => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) socket.on('error', cut).on('close', cut);
+    client.pipe(upstream);
+    upstream.on('data', (answer) => {
+      if (forgets) {
+        forgets = false;
+        counts.forgotten += 1;
+        cut();
+      } else client.write(answer);
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = new URL(databaseUrl);
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    forget() {
+      forgets = true;
+    },
+    get forgotten() {
+      return counts.forgotten;
+    },
+    close: () => server.close(),
+  };
+}
 
 describe('create', () => {
   test('stores a record that comes back equal', async () => {
@@ -385,6 +425,33 @@ describe('scopes are never crossed (C16)', () => {
 
 describe('list', () => {
   const scope = 'tenant=lists';
+  test('finds by words whatever the place in the order, page by page', async () => {
+    const own = await createTestDatabase();
+    const words = (n: number) => (n % 7 === 0 || n > 560 ? 'Where is the parcel?' : 'Which colour?');
+    const records: PendingRecord[] = [];
+    for (let n = 0; n < 600; n++) {
+      const bounds = { expiresAt: later(HOUR + ((n * 37) % 600) * MINUTE) };
+      records.push(await paused(own.store, { bounds, state: { question: words(n) } }));
+    }
+    const wanted = records.filter((_, n) => words(n).includes('parcel'));
+    const byDeadline = wanted.toSorted((a, b) => (a.bounds.expiresAt ?? '').localeCompare(b.bounds.expiresAt ?? ''));
+    for (const [order, expected] of [
+      [undefined, wanted],
+      ['deadline', byDeadline],
+    ] as const) {
+      const found: string[] = [];
+      for (let after: string | undefined, more = true; more; ) {
+        const query = { scope: SCOPE, status: 'open', text: 'parc', limit: 10 } as const;
+        const page = await own.store.list({ ...query, ...(order && { order }), ...(after && { after }) });
+        found.push(...page.records.map(({ id }) => id));
+        after = page.next;
+        more = after !== undefined;
+      }
+      expect(found).toEqual(expected.map(({ id }) => id));
+    }
+    await own.close();
+  }, 60_000);
+
   test('filters by status, wait, session and assistant', async () => {
     const a = await paused(db(), { scope, sessionId: 'l1' });
     const b = answered(await paused(db(), { scope, assistantId: 'sales' }));
@@ -643,6 +710,29 @@ describe('onChange', () => {
     await expect.poll(() => other).toContain(last.id);
     expect(heard).not.toContain(last.id);
     second.close();
+  });
+
+  test('tells also of what was committed and never acknowledged', async () => {
+    const own = await createTestDatabase();
+    const proxy = await startForgettingProxy(own.url);
+    const writer = createStore({ url: proxy.url, poolSize: 1, waitMs: 10_000 });
+    const heard: string[] = [];
+    const listening = own.store.onChange((id, status) => heard.push(`${id} ${status}`));
+    await expect.poll(async () => (await paused(writer)) && heard.length > 0).toBe(true);
+    const input = fresh();
+    const { id } = input.record;
+    proxy.forget();
+    expect(await writer.create(input)).toMatchObject({ created: true });
+    await expect.poll(() => heard).toContain(`${id} pending`);
+    const next = answered(input.record);
+    proxy.forget();
+    expect((await writer.write(next, decisionReceipts(next)))?.record).toEqual(next);
+    await expect.poll(() => heard).toContain(`${id} resuming`);
+    expect(proxy.forgotten).toBe(2);
+    listening.close();
+    await writer.close();
+    proxy.close();
+    await own.close();
   });
 
   test('tells the status, an unknown outcome apart, over one connection that ends with the store', async () => {

@@ -1,7 +1,6 @@
 /** How a follow-up is delivered; the decisions are made in `sql/deliveries.ts`, under the lock of the continuation's row. */
 import { ContinuationError } from '../errors.ts';
 import type { BeginDelivery, DeliveryBegun, EndDelivery, Stored, Turns } from '../ports.ts';
-import { shownStatus } from '../record.ts';
 import type { HarnessResult, ResumingRecord } from '../schema.ts';
 import type { Notifier } from './notify.ts';
 import { json } from './parameters.ts';
@@ -31,7 +30,7 @@ async function beginDelivery({ call }: Connection, notifier: Notifier, input: Be
   const { found, receipts_head: receiptsHead } = row;
   if (found === 'finished') {
     // Whoever finished it may not have come to tell.
-    notifier.changed(continuationId, shownStatus(row.record));
+    notifier.changed(row.record);
     return { found, record: row.record, receiptsHead };
   }
   const record = row.record as ResumingRecord;
@@ -45,6 +44,6 @@ async function endDelivery({ call }: Connection, notifier: Notifier, input: EndD
   const { deliveryId, continuationId, token, record, spentMs, receipt } = input;
   const end = [deliveryId, continuationId, token, json(record), Math.round(spentMs), json(receipt)];
   const { row } = await call<StoredRow>('end_delivery', end);
-  if (row?.record) notifier.changed(continuationId, shownStatus(row.record));
+  if (row?.record) notifier.changed(row.record);
   return toStored(row);
 }

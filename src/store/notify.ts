@@ -3,14 +3,17 @@
  * server that is held until the commit is on disk: all commits would wait in line. What a crash leaves untold is found by the
  * slow polls of the listeners.
  */
-import type { ShownStatus } from '../record.ts';
+import { type ShownStatus, shownStatus } from '../record.ts';
+import type { ContinuationRecord } from '../schema.ts';
 import type { Connection } from './retry.ts';
 
 const CLOSE_MS = 1_000;
 
 export interface Notifier {
-  /** Without a status: it is to be looked at. */
-  changed(id: string, status?: ShownStatus): void;
+  /** The row shows `record`. */
+  changed(record: ContinuationRecord): void;
+  /** The row was changed; what it shows now is to be looked at. */
+  marked(id: string): void;
   /** What was changed is told, or cannot be told soon. */
   close(): Promise<void>;
 }
@@ -21,17 +24,19 @@ export function createNotifier({ call }: Connection): Notifier {
   let telling: Promise<void> | undefined;
   const tell = async (): Promise<void> => {
     while (changed.size > 0) {
-      const notes = [...changed].map((note) => note.join(' '));
+      const notes = [...changed].map((each) => each.join(' '));
       changed.clear();
       await call('notify_changed', [notes]).catch(() => undefined);
     }
     telling = undefined;
   };
+  const note = (id: string, status: ShownStatus | ''): void => {
+    changed.set(id, status);
+    telling ??= tell();
+  };
   return {
-    changed(id, status) {
-      changed.set(id, status ?? '');
-      telling ??= tell();
-    },
+    changed: (record) => note(record.id, shownStatus(record)),
+    marked: (id) => note(id, ''),
     async close() {
       let timer: NodeJS.Timeout | undefined;
       const tooLong = new Promise<void>((resolve) => {

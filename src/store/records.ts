@@ -1,7 +1,6 @@
 /** Rows of continuations. */
 import { sql } from 'kysely';
 import type { Created, NewContinuation, Records, Stored } from '../ports.ts';
-import { shownStatus } from '../record.ts';
 import type { ContinuationRecord } from '../schema.ts';
 import { list } from './list.ts';
 import type { Notifier } from './notify.ts';
@@ -32,8 +31,10 @@ export function createRecords(connection: Connection, notifier: Notifier): Omit<
     },
     list: (query) => list(connection, query),
     async write(record, receipts) {
-      const { row } = await call<StoredRow & { written: boolean }>('write_record', [json(record), json(receipts)]);
-      if (row?.record && row.written) notifier.changed(record.id, shownStatus(row.record));
+      const args = [json(record), json(receipts)];
+      const { row, attempt } = await call<StoredRow & { written: boolean }>('write_record', args);
+      // An earlier attempt whose acknowledgement got lost may have written it.
+      if (row?.record && (row.written || attempt > 1)) notifier.changed(row.record);
       return toStored(row);
     },
     markStarted: (ids) =>
@@ -73,13 +74,14 @@ async function create({ call }: Connection, notifier: Notifier, input: NewContin
   const args = [json(record), inputDigest, digests, bodies, json(receipt), superseding];
   const { row, attempt } = await call<CreatedRow>('create_continuation', args);
   if (!row) throw new Error('create_continuation returned nothing');
-  if (row.created) {
-    notifier.changed(row.record.id, shownStatus(row.record));
-    for (const id of row.superseded) notifier.changed(id);
+  // An earlier attempt whose acknowledgement got lost is ours.
+  const created = row.created || (attempt > 1 && row.record.id === record.id);
+  if (created) {
+    notifier.changed(row.record);
+    for (const id of row.superseded) notifier.marked(id);
   }
   return {
-    // An earlier attempt whose acknowledgement got lost is ours.
-    created: row.created || (attempt > 1 && row.record.id === record.id),
+    created,
     record: row.record,
     receiptsHead: row.receipts_head,
     inputDigest: row.input_digest,

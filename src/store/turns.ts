@@ -14,7 +14,6 @@ import type {
   ReconcileTurn,
   Turns,
 } from '../ports.ts';
-import { shownStatus } from '../record.ts';
 import type { ContentRef, ResumingRecord } from '../schema.ts';
 import type { Deliveries } from './deliveries.ts';
 import type { Journals } from './journal.ts';
@@ -31,7 +30,7 @@ export function createTurns(connection: Connection, notifier: Notifier): TurnEnd
   const call: Call = async (name, args) => {
     const { row } = await connection.call<StoredRow>(name, args);
     // Also what had been done before: whoever did it may not have come to tell.
-    if (row?.record) notifier.changed(row.record.id, shownStatus(row.record));
+    if (row?.record) notifier.changed(row.record);
     return row as never;
   };
   return {
