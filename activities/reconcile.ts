@@ -1,5 +1,6 @@
 /** Carries out an operator's decision about an unknown outcome, under the lock of the turn (C6, C8; 001 `ResumeClosure`). */
 import { Context } from '@temporalio/activity';
+import { textOf } from '../src/content.ts';
 import { step } from '../src/continuation.ts';
 import { receipt, reconcileDigest, reconciledReceipt } from '../src/receipts.ts';
 import { HarnessResult, type Reconciliation, type ResumingRecord } from '../src/schema.ts';
@@ -75,7 +76,7 @@ async function cameTo(
 ): Promise<{ result?: HarnessResult; value?: string } | undefined> {
   const content = resultRef && (await store.content(record.scope, resultRef));
   if (!content) return undefined;
-  const text = Buffer.from(content.bytes).toString('utf8');
+  const text = textOf(content);
   try {
     const value: unknown = JSON.parse(text);
     if (effect !== undefined) return { value: text };

@@ -6,7 +6,7 @@
  */
 import { ApplicationFailure } from '@temporalio/common';
 import { closeTurn } from '../src/close.ts';
-import type { Content } from '../src/content.ts';
+import { type Content, textOf } from '../src/content.ts';
 import { decidedCalls } from '../src/decision.ts';
 import { isContinuationError } from '../src/errors.ts';
 import { newToken } from '../src/ids.ts';
@@ -124,10 +124,7 @@ function triggerOf(record: ResumingRecord, input: Content | undefined): ResumeTr
   const given = answer?.input;
   if (!answer || !given)
     throw ApplicationFailure.nonRetryable('the record holds no answer to carry out', 'record_malformed');
-  const trigger =
-    'trigger' in given
-      ? given.trigger
-      : (JSON.parse(Buffer.from(input?.bytes ?? []).toString('utf8')) as ResumeTrigger);
+  const trigger = 'trigger' in given ? given.trigger : (JSON.parse(input ? textOf(input) : '') as ResumeTrigger);
   const { receivedAt, messageId } = answer;
   switch (trigger.type) {
     case 'user_reply':

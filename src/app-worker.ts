@@ -3,7 +3,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { linkTo } from './app-server.ts';
 import type { Config } from './config.ts';
 import { webhookDelivery } from './delivery/webhook.ts';
-import { ContinuationError } from './errors.ts';
+import { ContinuationError, noTemporalServer } from './errors.ts';
 import { httpHarness } from './harness/http.ts';
 import { createStore } from './store/store.ts';
 import { createWorker } from './worker.ts';
@@ -51,7 +51,6 @@ async function connect(options: Config['temporal']['connection']): Promise<Nativ
   try {
     return await NativeConnection.connect(options);
   } catch (cause) {
-    const message = `No Temporal server answers at ${options.address}: check that it runs and can be reached.`;
-    throw new ContinuationError('temporal_unavailable', message, { cause });
+    throw noTemporalServer(options.address, cause);
   }
 }

@@ -4,7 +4,7 @@ import type { Keys } from './access-ports.ts';
 import type { Caller } from './caller.ts';
 import { type ContinuationClient, createClient } from './client.ts';
 import type { Config } from './config.ts';
-import { ContinuationError } from './errors.ts';
+import { noTemporalServer } from './errors.ts';
 import { migrate } from './store/migrate.ts';
 import { createStore } from './store/store.ts';
 
@@ -37,8 +37,7 @@ export function openApp(config: Config & { readonly databaseUrl: string }, calle
       try {
         await connection.ensureConnected();
       } catch (cause) {
-        const message = `No Temporal server answers at ${options.address}: check that it runs and can be reached.`;
-        throw new ContinuationError('temporal_unavailable', message, { cause });
+        throw noTemporalServer(options.address, cause);
       }
     },
     async close() {

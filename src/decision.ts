@@ -1,5 +1,5 @@
 /** What was decided about the calls of a pause, as the harness gets it: what was seen is what runs. */
-import type { Content } from './content.ts';
+import { type Content, textOf } from './content.ts';
 import { digestText } from './digest.ts';
 import { ContinuationError } from './errors.ts';
 import type { Json } from './json.ts';
@@ -20,6 +20,11 @@ export interface DecidedCall {
   /** Words for the model: why it was denied, or what went wrong. */
   readonly reason?: string;
   readonly result?: Json;
+}
+
+/** What a model is told of a call that came to an error: the words for it, with what came besides. */
+export function toldError({ reason = '', result }: Pick<DecidedCall, 'reason' | 'result'>): Json {
+  return result === undefined || result === null ? reason : { error: reason, content: result };
 }
 
 /**
@@ -65,7 +70,7 @@ export async function decidedCalls(
 }
 
 function textIn(content: Content | null): string | undefined {
-  return content ? Buffer.from(content.bytes).toString('utf8') : undefined;
+  return content ? textOf(content) : undefined;
 }
 
 /** The whole answer says what its summary says, by which it was accepted. */

@@ -51,6 +51,12 @@ export class OutcomeUnknown extends ContinuationError {
   }
 }
 
+/** No server answers at `address`. */
+export function noTemporalServer(address: string | undefined, cause: unknown): ContinuationError {
+  const message = `No Temporal server answers at ${address}: check that it runs and can be reached.`;
+  return new ContinuationError('temporal_unavailable', message, { cause });
+}
+
 /** Temporal could not be reached for continuation `id`: every call may be repeated as it was. */
 export function unavailable(id: string, cause: unknown): ContinuationError {
   const unanswered = cause instanceof Error && cause.name === 'WorkflowUpdateRPCTimeoutOrCancelledError';

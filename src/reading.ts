@@ -1,6 +1,7 @@
 /** Reads: from the store alone, so that they never need a worker. */
 import type { Caller } from './caller.ts';
 import { reaches } from './caller.ts';
+import { textOf } from './content.ts';
 import { ContinuationError } from './errors.ts';
 import { textFault } from './json.ts';
 import { parseInput } from './parse.ts';
@@ -172,7 +173,7 @@ async function askedOf(store: Store, { id, scope, suspension }: ContinuationReco
     if (typeof text === 'string') return text;
     const content = await store.content(scope, text);
     if (!content) throw new ContinuationError('record_malformed', `content ${text.digest} of ${id} is missing.`);
-    return Buffer.from(content.bytes).toString('utf8');
+    return textOf(content);
   };
   return {
     question: await whole(suspension.questionRef ?? suspension.question),

@@ -1,7 +1,7 @@
 /** Turns a resumable result into the description of a pause: wait condition, question, digests, and the content to store. */
 import { isUtf8 } from 'node:buffer';
 import { askedCalls, pendingCalls, whyNotOnePause } from './asked-calls.ts';
-import { type Content, contentOf, JSON_TYPE, MAX_INLINE_TEXT_BYTES } from './content.ts';
+import { type Content, contentOf, JSON_TYPE, MAX_INLINE_TEXT_BYTES, textOf } from './content.ts';
 import { digestJson } from './digest.ts';
 import type { NewSuspension } from './events.ts';
 import { newSuspensionId, newWakeUpId } from './ids.ts';
@@ -133,9 +133,8 @@ const TEXT_TYPE = /^(text\/|[^;]+\+(json|xml|yaml)(;|$))/;
 /** Stored state as the harness gets it back: JSON parsed, text of a text type as text, anything else as bytes. */
 export function stateOf(content: Content): unknown {
   const { mediaType } = content.ref;
-  if (mediaType === JSON_TYPE) return JSON.parse(Buffer.from(content.bytes).toString('utf8'));
-  if (TEXT_TYPE.test(mediaType) && isUtf8(content.bytes))
-    return { text: Buffer.from(content.bytes).toString('utf8'), mediaType };
+  if (mediaType === JSON_TYPE) return JSON.parse(textOf(content));
+  if (TEXT_TYPE.test(mediaType) && isUtf8(content.bytes)) return { text: textOf(content), mediaType };
   return { bytes: content.bytes, mediaType };
 }
 
@@ -144,7 +143,7 @@ function jsonOf(state: Content): Json | undefined | SyntaxError {
   if (state.ref.mediaType !== JSON_TYPE) return undefined;
   try {
     if (!isUtf8(state.bytes)) return new SyntaxError('it is not UTF-8');
-    const value = JSON.parse(Buffer.from(state.bytes).toString('utf8')) as Json;
+    const value = JSON.parse(textOf(state)) as Json;
     const fault = jsonFault(value, false);
     return fault ? new SyntaxError(fault.message) : value;
   } catch (error) {

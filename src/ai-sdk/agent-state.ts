@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ModelMessage, modelMessageSchema, type ToolModelMessage, type ToolSet } from 'ai';
 import { z } from 'zod';
-import { textKind } from '../engine/text-kind.ts';
+import { toldError } from '../decision.ts';
+import { textKind, textOfState } from '../engine/text-kind.ts';
 import { ContinuationError } from '../errors.ts';
 import { formatPath, type Json } from '../json.ts';
 import type { ResumedTurn } from '../ports.ts';
@@ -40,9 +41,7 @@ export type AgentState = z.infer<typeof AgentState>;
 
 /** The stored state of a pause. Throws `record_malformed` with the path of what is wrong. */
 export function readAgentState(state: unknown): AgentState {
-  const { text, mediaType } = (state ?? {}) as { text?: string; mediaType?: string };
-  if (mediaType !== MESSAGES_TYPE || text === undefined)
-    throw new ContinuationError('record_malformed', `the state of an agent is ${MESSAGES_TYPE}, not ${mediaType}`);
+  const text = textOfState(state, MESSAGES_TYPE, 'an agent');
   const parsed = AgentState.safeParse(JSON.parse(text));
   // What the check leaves out (a provider's own fields) stays.
   if (parsed.success) return JSON.parse(text) as AgentState;
@@ -163,7 +162,6 @@ async function partOf(call: OpenCall, decided: ResumedTurn['calls'][number], too
   };
 }
 
-function errorOf({ decision, reason = '', result }: ResumedTurn['calls'][number], toolName: string): Json {
-  if (decision !== 'error') return `${toolName} cannot be run here: it has no execute.`;
-  return result === undefined || result === null ? reason : { error: reason, content: result };
+function errorOf(decided: ResumedTurn['calls'][number], toolName: string): Json {
+  return decided.decision === 'error' ? toldError(decided) : `${toolName} cannot be run here: it has no execute.`;
 }

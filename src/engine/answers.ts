@@ -1,11 +1,11 @@
 /** The pause as the core knows it: calls that wait become its pending calls, its answers go back onto them. */
-import { ContinuationError } from '../errors.ts';
+import { toldError } from '../decision.ts';
 import type { Json } from '../json.ts';
 import type { ResumedTurn } from '../ports.ts';
 import type { HarnessResultInput } from '../schema.ts';
 import { answerable } from './delegate.ts';
 import type { Budgets } from './resume.ts';
-import { textKind } from './text-kind.ts';
+import { textKind, textOfState } from './text-kind.ts';
 import type { CallAnswer, TurnEnd, WaitingCall } from './turn.ts';
 import { type EngineCheckpoint, loadResumeContext, type ResumeContext } from './types.ts';
 
@@ -66,12 +66,7 @@ function waitOf({ gate, request }: WaitingCall): Record<string, Json> {
 
 /** The stored state of a pause; throws `record_malformed` with the path of what is wrong. */
 export function contextOf(state: unknown): ResumeContext {
-  const { text, mediaType } = (state ?? {}) as { text?: string; mediaType?: string };
-  if (mediaType === CHECKPOINT_TYPE && text !== undefined) return loadResumeContext(JSON.parse(text));
-  throw new ContinuationError(
-    'record_malformed',
-    `the state of an engine turn is ${CHECKPOINT_TYPE}, not ${mediaType}`,
-  );
+  return loadResumeContext(JSON.parse(textOfState(state, CHECKPOINT_TYPE, 'an engine turn')));
 }
 
 export const checkpointKind = textKind(CHECKPOINT_TYPE, contextOf);
@@ -100,9 +95,7 @@ function answerOf(call: ResumedTurn['calls'][number], noAnswer: boolean): CallAn
       return { decision: 'result', result: { outcome: 'success', ...(result !== undefined && { output: result }) } };
     case 'error': {
       const errorKind = noAnswer ? 'no_answer' : 'tool_error';
-      const output =
-        result === undefined || result === null ? (reason ?? '') : { error: reason ?? '', content: result };
-      return { decision: 'result', result: { outcome: 'failed', output, errorKind } };
+      return { decision: 'result', result: { outcome: 'failed', output: toldError(call), errorKind } };
     }
     default:
       return decision satisfies never;

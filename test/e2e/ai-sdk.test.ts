@@ -2,36 +2,30 @@
  * Agents of the AI SDK on the whole stack, on the engine and with a loop of their own: they ask, go on with what people decided, and
  * a worker that is killed in the middle leaves one refund.
  */
-import { fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AiSdkHarness, stateKinds } from '../../src/ai-sdk/index.ts';
 import type { ContinuationClient, ContinuationRecord, CreateContinuationInput, WaitType } from '../../src/index.ts';
 import { AI_SDK_AGENTS, REFUND } from '../support/ai-sdk-agent.ts';
-import type { EngineWorkerSettings } from '../support/engine-worker.ts';
-import { agreedEnd, becomes, type Stack, startStack, taken, workflowBundle } from '../support/stack.ts';
+import { createMortalWorkers, type MortalWorkers } from '../support/mortal-workers.ts';
+import { agreedEnd, becomes, type Stack, startStack, taken } from '../support/stack.ts';
 
 let stack: Stack;
-const folder = mkdtempSync(join(tmpdir(), 'ai-sdk-'));
-const bundlePath = join(folder, 'workflows.js');
+let mortals: MortalWorkers;
 beforeAll(async () => {
   stack = await startStack({ stateKinds });
-  writeFileSync(bundlePath, (await workflowBundle()).code);
+  mortals = await createMortalWorkers(stack);
 });
 afterAll(async () => {
   await stack?.close();
-  rmSync(folder, { recursive: true, force: true });
+  mortals?.close();
 });
 
 const linesOf = (ledger: string) => readFileSync(ledger, 'utf8').split('\n').filter(Boolean);
 function bedOf(agent: keyof typeof AI_SDK_AGENTS) {
   const taskQueue = `ai-sdk-${randomUUID()}`;
-  const ledger = join(folder, taskQueue);
-  writeFileSync(ledger, '');
+  const ledger = mortals.newLedger(taskQueue);
   const client = stack.newClient({ taskQueue, heartbeatTimeoutMs: 3_000 });
   const harness = AI_SDK_AGENTS[agent](ledger);
   return {
@@ -127,7 +121,13 @@ describe.each(['engine', 'whole'] as const)('%s', (agent) => {
   test('a worker killed right after the refund was recorded: another goes on, with one refund', async () => {
     const { client, harness, ledger, taskQueue, work } = bedOf(agent);
     // The engine writes that a run starts, then its end; an effect writes its end.
-    const victim = await killedAt({ agent, taskQueue, ledger, dieAt: agent === 'engine' ? 2 : 1, committed: true });
+    const victim = await mortals.start({
+      agent,
+      taskQueue,
+      ledger,
+      dieAt: agent === 'engine' ? 2 : 1,
+      committed: true,
+    });
     const record = await asked(client, harness);
     taken(await decide(client, record, { decision: 'approved' }));
     expect(await victim.ended).toBe('SIGKILL');
@@ -142,7 +142,13 @@ describe.each(['engine', 'whole'] as const)('%s', (agent) => {
 
   test('killed between the refund and its record: an operator is asked, and nothing is refunded twice', async () => {
     const { client, harness, ledger, taskQueue, work } = bedOf(agent);
-    const victim = await killedAt({ agent, taskQueue, ledger, dieAt: agent === 'engine' ? 2 : 1, committed: false });
+    const victim = await mortals.start({
+      agent,
+      taskQueue,
+      ledger,
+      dieAt: agent === 'engine' ? 2 : 1,
+      committed: false,
+    });
     const record = await asked(client, harness);
     taken(await decide(client, record, { decision: 'approved' }));
     expect(await victim.ended).toBe('SIGKILL');
@@ -152,12 +158,3 @@ describe.each(['engine', 'whole'] as const)('%s', (agent) => {
     expect(linesOf(ledger)).toHaveLength(1);
   }, 180_000);
 });
-
-const program = fileURLToPath(new URL('../support/engine-worker.ts', import.meta.url));
-async function killedAt(settings: Omit<EngineWorkerSettings, 'address' | 'databaseUrl' | 'bundlePath'>) {
-  const all: EngineWorkerSettings = { address: stack.address, databaseUrl: stack.databaseUrl, bundlePath, ...settings };
-  const child = fork(program, [JSON.stringify(all)], { execArgv: ['--import', 'tsx'] });
-  const ended = new Promise<string>((resolve) => child.once('exit', (code, signal) => resolve(signal ?? `${code}`)));
-  await new Promise((resolve) => child.once('message', resolve));
-  return { ended };
-}

@@ -2,49 +2,32 @@
  * Agents three levels deep: an approval at the bottom surfaces at the root, and a worker killed (`kill -9`) between the levels costs
  * nothing: what ran above runs once, the effect exists once (C7), or is asked about (C8).
  */
-import { fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stateKinds } from '../../src/engine/index.ts';
 import { isTerminal } from '../../src/record.ts';
 import { delegatingAgent, linesOf } from '../support/engine-agent.ts';
-import type { EngineWorkerSettings } from '../support/engine-worker.ts';
-import { becomes, type Stack, startStack, taken, workflowBundle } from '../support/stack.ts';
+import { createMortalWorkers, type MortalWorkers } from '../support/mortal-workers.ts';
+import { becomes, type Stack, startStack, taken } from '../support/stack.ts';
 
 let stack: Stack;
-const folder = mkdtempSync(join(tmpdir(), 'engine-agents-'));
-const bundlePath = join(folder, 'workflows.js');
+let mortals: MortalWorkers;
 beforeAll(async () => {
   stack = await startStack();
-  writeFileSync(bundlePath, (await workflowBundle()).code);
+  mortals = await createMortalWorkers(stack);
 });
 afterAll(async () => {
   await stack?.close();
-  rmSync(folder, { recursive: true, force: true });
+  mortals?.close();
 });
-
-const program = fileURLToPath(new URL('../support/engine-worker.ts', import.meta.url));
-async function victim(settings: Pick<EngineWorkerSettings, 'taskQueue' | 'ledger' | 'dieAt' | 'committed'>) {
-  const { address, databaseUrl } = stack;
-  const all: EngineWorkerSettings = { address, databaseUrl, bundlePath, agent: 'delegating', ...settings };
-  const child = fork(program, [JSON.stringify(all)], { execArgv: ['--import', 'tsx'] });
-  const ended = new Promise<string>((resolve) => child.once('exit', (code, signal) => resolve(signal ?? `${code}`)));
-  await new Promise((resolve) => child.once('message', resolve));
-  return { ended };
-}
 
 /** Asks at the bottom, is approved, is killed at one write of the turn that pays, and goes on in another worker. */
 async function play(dieAt: number, committed: boolean) {
   const taskQueue = `agents-${randomUUID()}`;
-  const ledger = join(folder, taskQueue);
-  writeFileSync(ledger, '');
+  const ledger = mortals.newLedger(taskQueue);
   const client = stack.newClient({ taskQueue, heartbeatTimeoutMs: 3_000, stateKinds });
   const agent = delegatingAgent(ledger);
-  const { ended } = await victim({ taskQueue, ledger, dieAt, committed });
+  const { ended } = await mortals.start({ agent: 'delegating', taskQueue, ledger, dieAt, committed });
   const turnId = `turn-${randomUUID()}`;
   const messages = [{ role: 'user' as const, parts: [{ kind: 'text', value: 'please' }] }];
   const harnessResult = await agent.runFirstTurn({ sessionId: 's1', turnId, messages });

@@ -2,40 +2,25 @@
  * A worker killed (`kill -9`) at every write to the journal of a turn with an idempotent tool, one that runs once and one outside:
  * each committed effect exists once (C7), an unknown one is asked about and never guessed (C8).
  */
-import { fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ContinuationClient, ContinuationRecord } from '../../src/index.ts';
 import { isTerminal } from '../../src/record.ts';
 import { query } from '../support/database.ts';
 import { engineAgent, linesOf } from '../support/engine-agent.ts';
-import type { EngineWorkerSettings } from '../support/engine-worker.ts';
-import { becomes, type Stack, startStack, taken, workflowBundle } from '../support/stack.ts';
+import { createMortalWorkers, type MortalWorkers } from '../support/mortal-workers.ts';
+import { becomes, type Stack, startStack, taken } from '../support/stack.ts';
 
 let stack: Stack;
-const folder = mkdtempSync(join(tmpdir(), 'engine-crash-'));
-const bundlePath = join(folder, 'workflows.js');
+let mortals: MortalWorkers;
 beforeAll(async () => {
   stack = await startStack();
-  writeFileSync(bundlePath, (await workflowBundle()).code);
+  mortals = await createMortalWorkers(stack);
 });
 afterAll(async () => {
   await stack?.close();
-  rmSync(folder, { recursive: true, force: true });
+  mortals?.close();
 });
-
-const program = fileURLToPath(new URL('../support/engine-worker.ts', import.meta.url));
-async function victim(settings: Pick<EngineWorkerSettings, 'taskQueue' | 'ledger' | 'dieAt' | 'committed'>) {
-  const all: EngineWorkerSettings = { address: stack.address, databaseUrl: stack.databaseUrl, bundlePath, ...settings };
-  const child = fork(program, [JSON.stringify(all)], { execArgv: ['--import', 'tsx'] });
-  const ended = new Promise<string>((resolve) => child.once('exit', (code, signal) => resolve(signal ?? `${code}`)));
-  await new Promise((resolve) => child.once('message', resolve));
-  return { ended };
-}
 
 /** A continuation of the agent that asks its first question. */
 async function asked(client: ContinuationClient, agent: ReturnType<typeof engineAgent>): Promise<string> {
@@ -60,11 +45,10 @@ async function ship(client: ContinuationClient, { id, suspension, waitFor }: Con
 
 async function play(dieAt: number, committed: boolean) {
   const taskQueue = `engine-${randomUUID()}`;
-  const ledger = join(folder, taskQueue);
-  writeFileSync(ledger, '');
+  const ledger = mortals.newLedger(taskQueue);
   const client = stack.newClient({ taskQueue, heartbeatTimeoutMs: 3_000 });
   const agent = engineAgent(ledger);
-  const { ended } = await victim({ taskQueue, ledger, dieAt, committed });
+  const { ended } = await mortals.start({ taskQueue, ledger, dieAt, committed });
   const id = await asked(client, agent);
   taken(await reply(client, id));
   // The first seven writes are those of the turn that looks and pays.
