@@ -84,6 +84,9 @@ const saidOf = async (client: ContinuationClient, { id }: ContinuationRecord): P
 };
 
 describe.each(['engine', 'whole'] as const)('%s', (agent) => {
+  /** Which write tells the end of the refund: the engine writes before it that a run starts. */
+  const endOfRefund = agent === 'engine' ? 2 : 1;
+
   test('approved with an edit, a result from outside, denied: the model hears of each, one refund is made', async () => {
     const { client, harness, ledger, work } = bedOf(agent);
     await work();
@@ -120,14 +123,7 @@ describe.each(['engine', 'whole'] as const)('%s', (agent) => {
 
   test('a worker killed right after the refund was recorded: another goes on, with one refund', async () => {
     const { client, harness, ledger, taskQueue, work } = bedOf(agent);
-    // The engine writes that a run starts, then its end; an effect writes its end.
-    const victim = await mortals.start({
-      agent,
-      taskQueue,
-      ledger,
-      dieAt: agent === 'engine' ? 2 : 1,
-      committed: true,
-    });
+    const victim = await mortals.start({ agent, taskQueue, ledger, dieAt: endOfRefund, committed: true });
     const record = await asked(client, harness);
     taken(await decide(client, record, { decision: 'approved' }));
     expect(await victim.ended).toBe('SIGKILL');
@@ -142,13 +138,7 @@ describe.each(['engine', 'whole'] as const)('%s', (agent) => {
 
   test('killed between the refund and its record: an operator is asked, and nothing is refunded twice', async () => {
     const { client, harness, ledger, taskQueue, work } = bedOf(agent);
-    const victim = await mortals.start({
-      agent,
-      taskQueue,
-      ledger,
-      dieAt: agent === 'engine' ? 2 : 1,
-      committed: false,
-    });
+    const victim = await mortals.start({ agent, taskQueue, ledger, dieAt: endOfRefund, committed: false });
     const record = await asked(client, harness);
     taken(await decide(client, record, { decision: 'approved' }));
     expect(await victim.ended).toBe('SIGKILL');
