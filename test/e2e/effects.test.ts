@@ -111,7 +111,9 @@ test('of two that are unknown one is decided: its value comes back, the other is
         if (turn.attempt === 1) throw new OutcomeUnknown('no answer');
         return `${key} ran`;
       });
-    const [left, right] = await Promise.allSettled([pay('left'), pay('right')]);
+    // One after the other: which of two at once is begun first is for the database to say.
+    const [left] = await Promise.allSettled([pay('left')]);
+    const [right] = await Promise.allSettled([pay('right')]);
     if (left.status === 'rejected') throw left.reason;
     if (right.status === 'rejected') throw right.reason;
     return { outcome: 'completed', assistantMessage: { text: `${left.value}, ${right.value}` } };
