@@ -270,8 +270,9 @@ describe('a page that is older than what it shows', () => {
   });
 
   test('the time runs out while the page is open', async () => {
-    const { id } = await asked('user_reply', { bounds: { expiresAt: new Date(Date.now() + 6_000).toISOString() } });
     const page = await person();
+    // Asked once the person is logged in: the time is for what they do with the question.
+    const { id } = await asked('user_reply', { bounds: { expiresAt: new Date(Date.now() + 8_000).toISOString() } });
     await open(page, id);
     await shows(page, /\(in \d s\)/);
     await page.getByLabel('Your reply').fill('Nearly');
