@@ -5,6 +5,6 @@ import type { Activities } from './contract.ts';
 import type { ActivityDeps } from './deps.ts';
 
 export function createCloseTurn(deps: Pick<ActivityDeps, 'store' | 'trace'>): Activities['closeTurn'] {
-  return ({ record, turnId, now, onlyIfNotStarted = false, ...stop }) =>
-    closeTurn(deps, { record, turnId, onlyIfNotStarted, stop: { ...stop, at: createClock(now)() } });
+  return ({ record, turnId, now, onlyIfNotStarted = false, leaveFollowUp = false, ...stop }) =>
+    closeTurn(deps, { record, turnId, onlyIfNotStarted, leaveFollowUp, stop: { ...stop, at: createClock(now)() } });
 }

@@ -20,6 +20,8 @@ export interface CloseTurnInput extends RecordAt {
   readonly error?: Cause;
   /** Expire an answer whose turn has not started (001); one that started goes on. */
   readonly onlyIfNotStarted?: boolean;
+  /** Where the turn had ended, its follow-up is not touched: an attempt to deliver it may be under way. */
+  readonly leaveFollowUp?: boolean;
 }
 
 export interface ReconcileTurnInput extends ReconcileRequest {
@@ -29,13 +31,13 @@ export interface ReconcileTurnInput extends ReconcileRequest {
 }
 
 export interface Activities {
-  /** Runs the resumed turn at most once to a recorded end. */
+  /** Runs the resumed turn at most once to a recorded end, and makes the first attempt to deliver its follow-up. */
   runTurn(input: RecordAt): Promise<Committed>;
   /** Ends the turn under its lock, or returns how it had ended. `started`: it runs and was left alone. */
   closeTurn(input: CloseTurnInput): Promise<Committed & { readonly started?: true }>;
   /** Carries out an operator's decision about an unknown outcome, or returns what had been decided. */
   reconcile(input: ReconcileTurnInput): Promise<Committed>;
-  /** Delivers or truthfully suppresses the follow-up. */
+  /** Delivers or truthfully suppresses a follow-up that is still to be brought. */
   deliver(input: RecordAt): Promise<Committed>;
   /** Makes a question or its new deadline visible; a new question is brought to whoever must answer. */
   open(input: { readonly record: ContinuationRecord; readonly announce: boolean }): Promise<Committed>;

@@ -23,7 +23,7 @@ type Fresh = Extract<DeliveryBegun, { found: 'fresh' }>;
 type Delivered = Extract<ContinuationEvent, { type: 'delivered' }>;
 type Outcome = Omit<Delivered, 'type' | 'deliveryId' | 'at'> | { readonly uncertain: string };
 
-/** One execution of the activity: which delivery, by which token, on which clock. */
+/** One execution: which delivery, by which token, on which clock. */
 interface Execution {
   readonly deliveryId: string;
   readonly continuationId: string;
@@ -31,26 +31,38 @@ interface Execution {
   readonly clock: () => string;
 }
 
+/** What the row says after one execution; `again`: the adapter threw, and may be called again after a while. */
+export interface Attempted {
+  readonly stored: Stored;
+  readonly again?: { readonly error: Cause; readonly delayMs: number };
+}
+
 export function createDeliver(deps: ActivityDeps): Activities['deliver'] {
   return ({ record, now }) => {
     if (record.status !== 'resuming') {
       throw ApplicationFailure.nonRetryable('only a finished turn has a follow-up', 'invalid_input');
     }
-    const deliveryId = record.resume.turnId;
-    const execution = { deliveryId, continuationId: record.id, token: newToken(), clock: createClock(now) };
-    return whileHeartbeating(() => beginAndDeliver(deps, execution, record));
+    return whileHeartbeating(async () => {
+      const { stored, again } = await deliverOnce(deps, record, createClock(now));
+      if (!again) return stored;
+      const { cancellationSignal, cancellationDetails } = Context.current();
+      const stopped = cancellationSignal.aborted && !cancellationDetails?.workerShutdown;
+      throw stopped ? new CancelledFailure('the delivery was stopped') : tryAgain(again.error, again.delayMs);
+    });
   };
 }
 
-async function beginAndDeliver(deps: ActivityDeps, execution: Execution, asked: ResumingRecord): Promise<Stored> {
-  const { clock, ...own } = execution;
+/** Makes one attempt to deliver, unless there is nothing to deliver any more. */
+export async function deliverOnce(deps: ActivityDeps, asked: ResumingRecord, clock: () => string): Promise<Attempted> {
+  const own = { deliveryId: asked.resume.turnId, continuationId: asked.id, token: newToken() };
+  const execution = { ...own, clock };
   const idempotent = deliveryOf(deps, asked)?.idempotent === true;
   const begun = await deps.store.beginDelivery({ ...own, at: clock(), idempotent });
   switch (begun.found) {
     case 'finished':
-      return begun;
+      return { stored: begun };
     case 'gone':
-      throw ApplicationFailure.nonRetryable(`the row of ${own.continuationId} is gone`, 'not_found');
+      throw gone(execution);
     case 'suppressed':
       return end(deps, execution, begun.record, { status: begun.status });
     case 'lost': {
@@ -96,7 +108,7 @@ async function retry(
   execution: Execution,
   begun: Fresh,
   failed: { attemptedAt: string; error: Cause },
-): Promise<Stored> {
+): Promise<Attempted> {
   const { clock, ...own } = execution;
   const { attemptedAt, error } = failed;
   const delayMs = retryDelayMs(begun.attempt);
@@ -104,10 +116,9 @@ async function retry(
   if (spentMs > begun.record.bounds.deliveryBudgetMs) {
     return end(deps, execution, begun.record, { attemptedAt, status: 'delivery_failed', error: error.message });
   }
-  await persistently(() => deps.store.endDelivery({ ...own, spentMs }));
-  const { cancellationSignal, cancellationDetails } = Context.current();
-  const stopped = cancellationSignal.aborted && !cancellationDetails?.workerShutdown;
-  throw stopped ? new CancelledFailure('the delivery was stopped') : tryAgain(error, delayMs);
+  const stored = await persistently(() => deps.store.endDelivery({ ...own, spentMs }));
+  if (!stored) throw gone(execution);
+  return { stored, again: { error, delayMs } };
 }
 
 async function end(
@@ -115,7 +126,7 @@ async function end(
   execution: Execution,
   record: ResumingRecord,
   outcome: Outcome,
-): Promise<Stored> {
+): Promise<Attempted> {
   const { clock, ...own } = execution;
   const at = clock();
   const { deliveryId } = own;
@@ -128,8 +139,11 @@ async function end(
   const stored = await persistently(() =>
     deps.store.endDelivery({ ...own, record: after.record, spentMs: 0, receipt: fact }),
   );
-  if (!stored) throw ApplicationFailure.nonRetryable(`the row of ${own.continuationId} is gone`, 'not_found');
+  if (!stored) throw gone(execution);
   deps.trace?.emit(traceOf('continuation_delivery_finalized', stored.record, at));
   traceEnd(deps.trace, stored.record, at);
-  return stored;
+  return { stored };
 }
+
+const gone = ({ continuationId }: Execution): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(`the row of ${continuationId} is gone`, 'not_found');

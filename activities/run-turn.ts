@@ -1,5 +1,5 @@
 /**
- * Runs the resumed turn of an accepted answer, at most once to a recorded end.
+ * Runs the resumed turn of an accepted answer, at most once to a recorded end, and makes the first attempt to deliver its follow-up.
  *
  * C6 every write goes through the locked turn row and compares the fence; what the row says is returned and adopted.
  * C7 a turn whose end was never recorded is not run again, unless its harness is replayable.
@@ -7,6 +7,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { closeTurn } from '../src/close.ts';
 import { type Content, textOf } from '../src/content.ts';
+import { next } from '../src/continuation.ts';
 import { decidedCalls } from '../src/decision.ts';
 import { isContinuationError } from '../src/errors.ts';
 import { newToken } from '../src/ids.ts';
@@ -19,7 +20,8 @@ import { stateOf } from '../src/suspend.ts';
 import { traceOf } from '../src/trace.ts';
 import { createClock } from './clock.ts';
 import type { Activities } from './contract.ts';
-import type { ActivityDeps } from './deps.ts';
+import { deliverOnce } from './deliver.ts';
+import { type ActivityDeps, deliveryOf } from './deps.ts';
 import { causeOf } from './failure.ts';
 import { type Run, runHarness } from './harness-run.ts';
 import { lastHeartbeat, whileHeartbeating } from './heartbeat.ts';
@@ -38,8 +40,18 @@ export function createRunTurn(deps: ActivityDeps): Activities['runTurn'] {
     // Without a harness nothing is begun: another worker may have one.
     if (harness instanceof Error) throw ApplicationFailure.retryable(harness.message, harness.code);
     // From the start: a begin that waits for the database must not be taken for a lost worker.
-    return whileHeartbeating(() => startTurn(deps, harness, record, createClock(now)));
+    return whileHeartbeating(async () => {
+      const clock = createClock(now);
+      return bringFollowUp(deps, await startTurn(deps, harness, record, clock), clock);
+    });
   };
+}
+
+/** What cannot be delivered now, or not by this worker, is left to `deliver`. */
+async function bringFollowUp(deps: ActivityDeps, ended: Stored, clock: Clock): Promise<Stored> {
+  const { record } = ended;
+  if (next(record).do !== 'deliver' || !deliveryOf(deps, record)) return ended;
+  return (await deliverOnce(deps, record as ResumingRecord, clock)).stored;
 }
 
 /** Authority is that of now, not that of the pause or the answer (000, 001): a turn whose sender may no longer start it is not begun. */

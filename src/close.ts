@@ -19,6 +19,8 @@ export interface Closing {
   readonly stop: Omit<Stopped, 'type'>;
   /** Leave a turn alone that has started. */
   readonly onlyIfNotStarted?: boolean;
+  /** Leave the follow-up of a turn alone that had ended. */
+  readonly leaveFollowUp?: boolean;
 }
 
 /** Closes a turn, or answers how it had ended; `started`: it runs and was left alone. */
@@ -28,7 +30,7 @@ export async function closeTurn(deps: CloseDeps, closing: Closing): Promise<Stor
     // The answer is recorded before what became of it; the row says what counts now.
     const base = (await deps.store.write(record, decisionReceipts(record))) ?? { record, receiptsHead: '' };
     const after = step(base.record, { type: 'turnClosed', turnId, ...stop });
-    if (!after.ok) return suppressFollowUp(deps, base, stop);
+    if (!after.ok) return hadEnded(deps, base, closing);
     const closed = await deps.store.closeTurn({
       turnId,
       record: after.record,
@@ -42,14 +44,14 @@ export async function closeTurn(deps: CloseDeps, closing: Closing): Promise<Stor
     }
     if (closed.because === 'started')
       return { record: closed.record, receiptsHead: closed.receiptsHead, started: true };
-    if (closed.because === 'ended') return suppressFollowUp(deps, closed, stop);
+    if (closed.because === 'ended') return hadEnded(deps, closed, closing);
   }
 }
 
 /** The turn had ended first. Where its follow-up is still to be delivered, some stops suppress that (C11). */
-async function suppressFollowUp(deps: CloseDeps, ended: Stored, stop: Closing['stop']): Promise<Stored> {
+async function hadEnded(deps: CloseDeps, ended: Stored, { stop, leaveFollowUp }: Closing): Promise<Stored> {
   const { record } = ended;
-  if (next(record).do !== 'deliver') return ended;
+  if (leaveFollowUp || next(record).do !== 'deliver') return ended;
   const wanted = step(record, { type: 'stopped', ...stop });
   if (!wanted.ok || wanted.record === record) return ended;
   return (await endFollowUp(deps, record as ResumingRecord, stop.at, wanted)) ?? ended;

@@ -45,6 +45,7 @@ const MISSED: Record<Guard, [Scenario, Invariant]> = {
   stamp: ['answers', 'C4'],
   rowKnows: ['outside', 'C1'],
   locked: ['turn', 'C8'],
+  heardFirst: ['suppressed', 'C8'],
   mayHaveArrived: ['suppressed', 'C11'],
   committed: ['answers', 'C13'],
   maintenance: ['outside', 'C13'],

@@ -5,8 +5,7 @@
  * C6  a turn ends once: while a turn or delivery runs the record is frozen, and what its activity committed is adopted.
  * C13 nothing waits without an owner: the deadline is this workflow's timer.
  */
-import { allHandlersFinished, CancellationScope, condition, isCancellation, log, sleep } from '@temporalio/workflow';
-import type { Committed } from '../activities/contract.ts';
+import { allHandlersFinished, CancellationScope, condition, isCancellation, log } from '@temporalio/workflow';
 import { type Next, next } from '../src/continuation.ts';
 import { digestJson } from '../src/digest.ts';
 import type { ContinuationEvent, Sender } from '../src/events.ts';
@@ -17,6 +16,7 @@ import { registerHandlers } from './handlers.ts';
 import { Life, now } from './life.ts';
 import type { ContinuationOutcome, ReconcileRequest } from './messages.ts';
 import { readStart } from './read.ts';
+import { Execution, Timer } from './under-way.ts';
 
 export async function continuation(given: unknown): Promise<ContinuationOutcome> {
   const start = readStart(given);
@@ -92,16 +92,8 @@ async function waitUntil(life: Life, { at, then }: Extract<Next, { do: 'wait' }>
   const { record } = life;
   const changed = () => life.record !== record;
   if (!at || !then) return condition(changed);
-  const timer = new CancellationScope();
-  let fired = false;
-  const sleeping = timer.run(() => sleep(Math.max(1, Date.parse(at) - Date.now()), { summary: timerSummary(record) }));
-  sleeping.then(
-    () => {
-      fired = true;
-    },
-    () => undefined,
-  );
-  await condition(() => fired || changed());
+  const timer = new Timer(at, timerSummary(record));
+  await condition(() => timer.fired || changed());
   timer.cancel();
   if (!changed()) life.apply(timerEvent(record, then, at));
 }
@@ -129,30 +121,65 @@ function timerEvent(record: ContinuationRecord, type: 'woke' | 'noAnswer' | 'exp
 
 type Running = Extract<Next, { do: 'runTurn' | 'deliver' }>;
 
-/** Runs a turn or delivers. A stop interrupts it; then the row decides under its lock which came first (C6). */
+/** Runs a turn to its end and brings its follow-up, or delivers one that is still to be brought. */
 async function carryOut(life: Life, effects: Effects, todo: Running): Promise<void> {
   // A stop can come with the answer, before anything runs.
-  if (!life.stopRequest) {
-    const record = life.record as ResumingRecord;
-    const scope = new CancellationScope();
-    life.onStop(() => scope.cancel());
-    try {
-      life.adopt(
-        await scope.run(() => (todo.do === 'deliver' ? effects.deliver(record) : runTurn(life, effects, todo))),
-      );
-    } catch (error) {
-      if (!isCancellation(error)) failedForGood(life, todo, error);
-    } finally {
-      life.onStop(undefined);
-    }
+  if (life.stopRequest) return close(life, effects);
+  const record = life.record as ResumingRecord;
+  const execution = new Execution(() => (todo.do === 'deliver' ? effects.deliver(record) : effects.runTurn(record)));
+  if (todo.do === 'runTurn') await untilTurnEnds(life, effects, execution, todo);
+  if (!execution.end && next(life.record).do === 'deliver') {
+    await condition(() => execution.end !== undefined || life.stopRequest !== undefined);
+    // An attempt under way may have arrived: a stop that suppresses it hears first what it comes to (C7).
+    if (!execution.end) execution.cancel();
+    await condition(() => execution.end !== undefined);
   }
+  if (execution.end) hear(life, execution.end);
+  else execution.cancel();
   if (life.stopRequest) await close(life, effects);
 }
 
-/** An activity failed where it should not: the turn is closed, or the delivery may have arrived. */
-function failedForGood(life: Life, todo: Running, error: unknown): void {
+/** Consent goes stale: with a start window, an answer whose turn has not started by its end expires (001). */
+const START_WINDOW_OVER = { reason: 'expired_ttl', onlyIfNotStarted: true } as const;
+
+/** A stop, or the end of the start window, is decided by the row under its lock: the turn is closed, or it had ended before (C6). */
+async function untilTurnEnds(
+  life: Life,
+  effects: Effects,
+  execution: Execution,
+  { turnId, startBy }: Extract<Running, { do: 'runTurn' }>,
+): Promise<void> {
+  const { record } = life;
+  let window = startBy === undefined ? undefined : new Timer(startBy, 'Start window');
+  for (;;) {
+    await condition(() => execution.end !== undefined || life.stopRequest !== undefined || window?.fired === true);
+    if (execution.end) break;
+    if (!life.stopRequest) window = undefined;
+    const closing = life.stopRequest ?? START_WINDOW_OVER;
+    const closed = await effects.closeTurn({ ...closing, record, turnId, leaveFollowUp: true });
+    if (execution.end) break;
+    if (closed.started) continue;
+    life.adopt(closed);
+    const stop = life.stopRequest;
+    life.stopTaken();
+    // It may have asked again, or bring its follow-up: the stop meets that.
+    if (stop) life.stop(stop);
+    break;
+  }
+  window?.cancel();
+}
+
+/** How what ran has ended: with what it committed, stopped, or failed where it should not. */
+function hear(life: Life, end: NonNullable<Execution['end']>): void {
+  if ('committed' in end) life.adopt(end.committed);
+  else if (!isCancellation(end.error)) failedForGood(life, end.error);
+}
+
+/** The turn is to be closed, or the delivery may have arrived. */
+function failedForGood(life: Life, error: unknown): void {
+  const todo = next(life.record);
   log.error('An activity failed for good', { error, activity: todo.do });
-  if (todo.do === 'runTurn') {
+  if (todo.do !== 'deliver') {
     life.stop({ reason: 'resume_runtime_error' });
     return;
   }
@@ -170,39 +197,6 @@ async function close(life: Life, effects: Effects): Promise<void> {
   life.stopTaken();
   // It may have asked again; then the stop meets the new question.
   if (life.record.status === 'pending') life.stop(stop);
-}
-
-function runTurn(life: Life, effects: Effects, { startBy }: Extract<Next, { do: 'runTurn' }>): Promise<Committed> {
-  const record = life.record as ResumingRecord;
-  return startBy ? runTurnWithin(life, effects, record, startBy) : effects.runTurn(record);
-}
-
-/** Consent goes stale: with a start window, an answer whose turn has not started by then expires (001). */
-async function runTurnWithin(
-  life: Life,
-  effects: Effects,
-  record: ResumingRecord,
-  startBy: string,
-): Promise<Committed> {
-  const window = new CancellationScope();
-  const turn = new CancellationScope();
-  const expiry = window.run(async () => {
-    await sleep(Math.max(1, Date.parse(startBy) - Date.now()), { summary: 'Start window' });
-    const { turnId } = record.resume;
-    const closed = await effects.closeTurn({ record, turnId, reason: 'expired_ttl', onlyIfNotStarted: true });
-    if (!closed.started) turn.cancel();
-    return closed;
-  });
-  // A stop cancels both at once: nobody waits for the expiry then, and an unhandled rejection would fail the task for ever.
-  expiry.catch(() => undefined);
-  try {
-    return await turn.run(() => effects.runTurn(record));
-  } catch (error) {
-    if (isCancellation(error) && life.stopRequest === undefined) return await expiry;
-    throw error;
-  } finally {
-    window.cancel();
-  }
 }
 
 function outcomeOf({ record, receiptsHead, refusedSignals }: Life): ContinuationOutcome {

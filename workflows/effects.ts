@@ -39,10 +39,9 @@ export function createEffects(options: ContinuationOptions): Effects {
         ),
         ...(options.turnTaskQueue && { taskQueue: options.turnTaskQueue }),
         heartbeatTimeout: options.heartbeatTimeoutMs,
-        // Not a limit on the turn, which has its own: leaves a day for a database that is down when it ends.
+        // Not a limit on the turn, which has its own: leaves a day for its delivery, and for a database that is down when it ends.
         startToCloseTimeout: record.bounds.turnTimeoutMs + 24 * HOUR,
-        // The row decides how the turn ended, so nothing has to be heard from an execution that is stopped.
-        cancellationType: ActivityCancellationType.TRY_CANCEL,
+        cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         retry,
       });
       return turn.runTurn({ record, now: now() });
@@ -57,7 +56,6 @@ export function createEffects(options: ContinuationOptions): Effects {
         summary: line(`Follow-up of turn ${record.bounds.resumeAttempts}`),
         heartbeatTimeout: options.heartbeatTimeoutMs,
         startToCloseTimeout: record.bounds.deliveryBudgetMs + 24 * HOUR,
-        // An attempt in flight may have arrived: wait for what it says.
         cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         retry,
       });

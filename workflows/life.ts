@@ -19,7 +19,6 @@ export class Life {
   #committed = true;
   #stopRequest: StopRequest | undefined;
   #reconciliation: ReconcileRequest | undefined;
-  #interrupt: (() => void) | undefined;
   readonly #refusedSignals: RefusedSignal[] = [];
   readonly #showsAttributes: boolean;
 
@@ -69,7 +68,7 @@ export class Life {
     this.#become(record);
   }
 
-  /** Stops now if nothing runs; otherwise interrupts what runs and leaves `stopRequest`. */
+  /** Stops now if nothing runs; otherwise leaves `stopRequest`. */
   stop(request: StopRequest): void {
     const event: ContinuationEvent = { type: 'stopped', at: now(), ...request };
     if (this.#record.status !== 'resuming') {
@@ -79,7 +78,6 @@ export class Life {
     const result = step(this.#record, event);
     if (result.ok && result.record === this.#record) return;
     this.#stopRequest ??= request;
-    this.#interrupt?.();
   }
 
   /** What ran has been closed: nobody waits for the stop any more. */
@@ -93,11 +91,6 @@ export class Life {
 
   reconciled(): void {
     this.#reconciliation = undefined;
-  }
-
-  /** What a stop that comes from now on interrupts. */
-  onStop(interrupt: (() => void) | undefined): void {
-    this.#interrupt = interrupt;
   }
 
   noteRefused(refused: RefusedSignal): void {

@@ -7,7 +7,15 @@ import type { ContinuationRecord, ResumingRecord } from '../../src/schema.ts';
 import type { Without } from './guards.ts';
 import { ask, type Given, type Outcome, type Program, recordOf, type Stop } from './programs.ts';
 
+/** The first attempt to deliver is made here; one that throws is repeated by `deliver`. */
 export function* runTurn(given: Given): Program {
+  const ended = yield* startTurn(given);
+  if (!('committed' in ended) || next(ended.committed).do !== 'deliver') return ended;
+  const { again, ...attempted } = yield* deliverOnce(given, ended.committed as ResumingRecord);
+  return attempted;
+}
+
+function* startTurn(given: Given): Program {
   const record = recordOf(given) as ResumingRecord;
   const { turnId } = record.resume;
   const { at } = given;
@@ -99,22 +107,22 @@ export function* close(
   for (;;) {
     const base = (yield* ask('write', { record })) ?? { record };
     const after = step(base.record, { type: 'turnClosed', at, turnId, ...stop });
-    if (!after.ok) return { committed: yield* suppressFollowUp(given, base.record, stop) };
+    if (!after.ok) return { committed: yield* hadEnded(given, base.record, stop) };
     const fact = receipt(after.record.status === 'expired' ? 'expired' : 'stopped', after.record);
     const closing = { turnId, record: after.record, basedOn: base.record.revision, onlyIfNotStarted, receipt: fact };
     const closed = yield* ask('closeTurn', closing);
     if (closed.closed) return { committed: closed.record };
     if (closed.because === 'started') return { committed: closed.record, started: true };
-    if (closed.because === 'ended') return { committed: yield* suppressFollowUp(given, closed.record, stop) };
+    if (closed.because === 'ended') return { committed: yield* hadEnded(given, closed.record, stop) };
   }
 }
 
-function* suppressFollowUp(
-  { at, without }: Given,
+function* hadEnded(
+  { at, leaveFollowUp = false, without }: Given,
   record: ContinuationRecord,
   stop: Stop,
 ): Program<ContinuationRecord> {
-  if (next(record).do !== 'deliver') return record;
+  if (next(record).do !== 'deliver' || (leaveFollowUp && !without.has('heardFirst'))) return record;
   const wanted = step(record, { type: 'stopped', at, ...stop });
   if (!wanted.ok || wanted.record === record) return record;
   return (yield* endFollowUp(record as ResumingRecord, at, wanted.record, without)) ?? record;
@@ -138,13 +146,20 @@ export function* endFollowUp(
 }
 
 export function* deliver(given: Given): Program {
-  const { at } = given;
-  const deliveryId = (recordOf(given) as ResumingRecord).resume.turnId;
+  const { again, ...attempted } = yield* deliverOnce(given, recordOf(given) as ResumingRecord);
+  return again ? { again } : attempted;
+}
+
+/** `again`: the adapter threw, and may be called again. */
+type Attempted = Exclude<Outcome, { again: true }> & { readonly again?: true };
+
+function* deliverOnce({ at }: Given, asked: ResumingRecord): Program<Attempted> {
+  const deliveryId = asked.resume.turnId;
   const begun = yield* ask('beginDelivery', { deliveryId });
   if (begun.found === 'finished') return { committed: begun.record };
   if (begun.found === 'gone') return { failed: true };
   const { record } = begun;
-  const finish = function* (event: Parameters<typeof step>[1]): Program {
+  const finish = function* (event: Parameters<typeof step>[1]): Program<Attempted> {
     const after = step(record, event);
     if (!after.ok) return { failed: true };
     const stored = yield* ask('endDelivery', { deliveryId, record: after.record });
@@ -155,8 +170,8 @@ export function* deliver(given: Given): Program {
   const { came } = yield* ask('bring', { deliveryId });
   if (came === 'delivered')
     return yield* finish({ type: 'delivered', at, deliveryId, status: 'delivered', attemptedAt: at });
-  yield* ask('endDelivery', { deliveryId });
-  return { again: true };
+  const stored = yield* ask('endDelivery', { deliveryId });
+  return stored ? { committed: stored.record, again: true } : { failed: true };
 }
 
 /** Both `open` and `project`: what the workflow knows is written to the row. */

@@ -23,6 +23,7 @@ export const GUARDS = {
   stamp: 'answer: counts when it was given, not when it is handled',
   rowKnows: 'answer: a winner that the row knows is told, not the one that a reset workflow took',
   locked: 'stop: a running turn is closed under its lock, not in the workflow alone',
+  heardFirst: 'stop: what an attempt to deliver comes to is heard before it is suppressed',
   mayHaveArrived: 'stop: a follow-up whose attempt is under way is not told as suppressed',
   committed: 'end: the workflow closes when the row knows its end',
   maintenance: 'maintenance: what has no workflow is found',

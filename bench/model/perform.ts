@@ -178,15 +178,18 @@ const givenAt = (receivedAt: string, message: SignedMessage): SignedMessage =>
   one({ ...message, ...(message.stamp && { stamp: { ...message.stamp, receivedAt } }) });
 
 /** The state after a task of the workflow: its commands run, and what it hears no more of may go on as a zombie. */
-export function afterTask(state: State, { workflow, commands, dropped }: Task): State {
-  const kept = state.processes.map((one): Process => (isDropped(one, dropped) ? { ...one, zombie: true } : one));
-  const doubtful = state.processes.filter((one) => isDropped(one, dropped)).map(turnOf);
+export function afterTask(state: State, { workflow, commands, dropped, told }: Task): State {
+  const kept = state.processes.map((one): Process => {
+    if (isOneOf(one, dropped)) return { ...one, zombie: true };
+    return isOneOf(one, told) ? { ...one, told: 'to stop' } : one;
+  });
+  const doubtful = state.processes.filter((one) => isOneOf(one, dropped)).map(turnOf);
   const processes = [...kept, ...commands.map((command) => running(command, 1))];
   return doubting({ ...state, workflow, processes }, ...doubtful);
 }
 
-const isDropped = ({ n, zombie }: Process, dropped: readonly number[]) =>
-  n !== undefined && !zombie && dropped.includes(n);
+const isOneOf = ({ n, zombie }: Process, activities: readonly number[]) =>
+  n !== undefined && !zombie && activities.includes(n);
 
 function running({ n, kind, ...given }: Command, attempt: number): Process {
   return { name: `${kind}-${n}.${attempt}`, program: kind, given, heard: [], n, attempt };

@@ -79,6 +79,7 @@ export interface Given {
   readonly at: string;
   readonly stop?: Stop;
   readonly onlyIfNotStarted?: boolean;
+  readonly leaveFollowUp?: boolean;
   readonly message?: SignedMessage;
   readonly without: Without;
 }

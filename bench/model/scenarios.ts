@@ -2,10 +2,11 @@
 import { firstRecord } from '../../src/first-record.ts';
 import type { SignedMessage } from '../../src/message.ts';
 import type { ContinuationRecord, TerminalReason } from '../../src/schema.ts';
+import type { Ask } from './programs.ts';
 import { EMPTY } from './store.ts';
 import { transitions } from './transitions.ts';
 import { one } from './values.ts';
-import type { Budget, Process, State } from './world.ts';
+import { type Budget, type Process, pendingOf, type State } from './world.ts';
 
 const NOON = '2026-12-01T12:00:00.000Z';
 const MINUTE = 60_000;
@@ -113,7 +114,7 @@ export const SCENARIOS = {
   outside: {
     about: 'creator and clients die, the workflow is terminated; maintenance',
     answers: ['a'],
-    budget: { terminations: 1, deaths: 1, passes: 3 },
+    budget: { terminations: 1, deaths: 1, passes: 4 },
   },
   everything: {
     about: 'two answers, a deadline, a stop, a lost worker, a lost acknowledgement, a turn that asks again',
@@ -161,9 +162,14 @@ export function initialState(name: Scenario): State {
   if (from === 'waiting') return begin(waiting, ...answers, ...others);
   const answered = { ...waiting, processes: [...waiting.processes, ...answers] };
   return begin(
-    upTo(answered, ({ workflow: { main } }) => main.at === 'busy' && main.kind === 'deliver'),
+    upTo(answered, ({ processes }) => processes.some((one) => asks(one, 'beginDelivery'))),
     ...others,
   );
+}
+
+function asks(process: Process, what: Ask['for']): boolean {
+  const pending = pendingOf(process, new Set());
+  return 'ask' in pending && pending.ask.for === what;
 }
 
 /** The state after nothing but what has to happen. */

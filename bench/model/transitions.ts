@@ -147,24 +147,15 @@ function workflowMoves(state: State, without: Without): Transition[] {
 
 function handled(state: State, message: State['inbox'][number], without: Without): Transition {
   const { workflow, clock } = state;
-  if ('stop' in message)
-    return { label: `workflow: hears ${message.stop.reason}`, state: stopHeard(state, message.stop, without) };
+  if ('stop' in message) {
+    const heard = afterTask(state, stop(workflow, message.stop, clock, without));
+    return { label: `workflow: hears ${message.stop.reason}`, state: heard };
+  }
   const after = answer(workflow, message, clock);
   return {
     label: `workflow: takes ${message.messageId} from the server`,
     state: { ...state, workflow: after.workflow },
   };
-}
-
-function stopHeard(state: State, request: Parameters<typeof stop>[1], without: Without): State {
-  const { workflow, clock } = state;
-  const after = afterTask(state, stop(workflow, request, clock, without));
-  const { main } = workflow;
-  if (!after.workflow.stop || main.at !== 'busy' || main.kind !== 'deliver') return after;
-  const processes = after.processes.map(
-    (one): Process => (one.n === main.n && !one.zombie ? { ...one, told: 'to stop' } : one),
-  );
-  return { ...after, processes };
 }
 
 /* What goes wrong, and time */

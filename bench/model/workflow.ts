@@ -19,17 +19,28 @@ export interface Command {
   readonly at: string;
   readonly stop?: Stop;
   readonly onlyIfNotStarted?: boolean;
+  readonly leaveFollowUp?: boolean;
 }
 /** Where the main coroutine stands. */
 export type Main =
   | { readonly at: 'ready' }
   | { readonly at: 'waiting'; readonly seen: ContinuationRecord; readonly due?: string }
-  | { readonly at: 'busy'; readonly n: number; readonly kind: 'runTurn' | 'deliver'; readonly window?: Window }
+  | Busy
   | { readonly at: 'closing' | 'projecting'; readonly n: number }
   | { readonly at: 'asking' }
   | { readonly at: 'leaving' };
-/** The start window of a turn: its timer, then the close that it asks for. */
-export type Window = { readonly due: string } | { readonly n: number };
+/** Something is carried out. */
+interface Busy {
+  readonly at: 'busy';
+  readonly n: number;
+  readonly kind: 'runTurn' | 'deliver';
+  /** When the start window of the turn is over. */
+  readonly due?: string;
+  /** The close that a stop or the start window asked for, while the turn runs on. */
+  readonly closing?: number;
+  /** How it ended, when that close has still to be heard. */
+  readonly end?: Outcome;
+}
 
 export interface Workflow {
   readonly status: 'none' | 'running' | 'terminated' | 'ended';
@@ -46,11 +57,12 @@ export interface Workflow {
   readonly showing: readonly number[];
 }
 
-/** What a task leaves behind: commands to carry out, and activities that it hears no more of. */
+/** What a task leaves behind: commands to carry out, activities that it hears no more of, and those that it asked to stop. */
 export interface Task {
   readonly workflow: Workflow;
   readonly commands: readonly Command[];
   readonly dropped: readonly number[];
+  readonly told: readonly number[];
 }
 
 export function started(record: ContinuationRecord, commands = 0): Workflow {
@@ -66,7 +78,7 @@ export function started(record: ContinuationRecord, commands = 0): Workflow {
   };
 }
 
-const still = (workflow: Workflow): Task => ({ workflow, commands: [], dropped: [] });
+const still = (workflow: Workflow): Task => ({ workflow, commands: [], dropped: [], told: [] });
 
 /* Handlers */
 
@@ -101,7 +113,7 @@ function apply(w: Workflow, event: Parameters<typeof step>[1]): Workflow {
   return result.ok && result.record !== w.record ? { ...w, record: one(result.record), committed: false } : w;
 }
 
-/** `Life.stop`: now if nothing runs; else what runs is interrupted and closed under its lock. */
+/** `Life.stop`: now if nothing runs; else what runs is closed under its lock. */
 export function stop(w: Workflow, request: Stop, at: string, without: Without): Task {
   const event = { type: 'stopped', at, ...request } as const;
   if (w.record.status !== 'resuming') return still(apply(w, event));
@@ -113,12 +125,20 @@ export function stop(w: Workflow, request: Stop, at: string, without: Without): 
     return { ...goOn(closed, at, without), dropped };
   }
   const asked = { ...w, stop: w.stop ?? request };
-  // A turn is told to stop and not waited for; a delivery may have arrived, and is heard first.
-  if (w.main.at !== 'busy' || w.main.kind === 'deliver') return still(asked);
-  return { ...close(asked, at, without), dropped: inFlight(w.main) };
+  return w.main.at === 'busy' ? interrupted(asked, w.main, at) : still(asked);
 }
 
-const inFlight = ({ n, window }: Extract<Main, { at: 'busy' }>) => [n, ...(window && 'n' in window ? [window.n] : [])];
+/** A turn is closed beside its execution; a follow-up may have arrived, so its execution is told to stop and heard. */
+function interrupted(w: Workflow, main: Busy, at: string): Task {
+  if (main.closing !== undefined || !w.stop) return still(w);
+  if (next(w.record).do === 'deliver') return { ...still(w), told: [main.n] };
+  return closeBeside(w, main, at, { stop: w.stop });
+}
+
+function closeBeside(w: Workflow, main: Busy, at: string, how: Pick<Command, 'stop' | 'onlyIfNotStarted'>): Task {
+  const asked = { kind: 'close', record: w.record, at, leaveFollowUp: true, ...how } as const;
+  return command(w, asked, { ...main, closing: w.commands });
+}
 
 /* The main coroutine */
 
@@ -133,9 +153,9 @@ export function goOn(w: Workflow, at: string, without: Without): Task {
     case 'runTurn':
     case 'deliver': {
       if (w.stop) return close(w, at, without);
-      const window = todo.do === 'runTurn' && todo.startBy ? { window: { due: todo.startBy } } : {};
+      const due = todo.do === 'runTurn' && todo.startBy ? { due: todo.startBy } : {};
       const n = w.commands;
-      return command(w, { kind: todo.do, record: w.record, at }, { at: 'busy', n, kind: todo.do, ...window });
+      return command(w, { kind: todo.do, record: w.record, at }, { at: 'busy', n, kind: todo.do, ...due });
     }
     case 'askOperator':
       return w.stop ? close(w, at, without) : show({ ...w, main: { at: 'asking' } }, at);
@@ -149,7 +169,7 @@ export function goOn(w: Workflow, at: string, without: Without): Task {
 
 function command(w: Workflow, asked: Omit<Command, 'n'>, main: Main): Task {
   const n = w.commands;
-  return { workflow: { ...w, main, commands: n + 1 }, commands: [{ n, ...asked }], dropped: [] };
+  return { ...still({ ...w, main, commands: n + 1 }), commands: [{ n, ...asked }] };
 }
 
 function show(w: Workflow, at: string): Task {
@@ -178,35 +198,54 @@ export function timer(w: Workflow, at: string, without: Without): Task {
   const { main } = w;
   if (main.at === 'waiting') return goOn(w.record === main.seen ? apply(w, { type: 'expired', at }) : w, at, without);
   if (main.at !== 'busy') return still(w);
-  const stop: Stop = { reason: 'expired_ttl' };
-  const asked = { kind: 'close', record: w.record, at, stop, onlyIfNotStarted: true } as const;
-  return command(w, asked, { ...main, window: { n: w.commands } });
+  const { due, ...runs } = main;
+  return closeBeside(w, runs, at, { stop: { reason: 'expired_ttl' }, onlyIfNotStarted: true });
 }
 
 /** An activity has ended: it committed something, was cancelled, or failed for good. */
 export function ended(w: Workflow, n: number, outcome: Outcome, at: string, without: Without): Task {
   if (w.showing.includes(n)) return still({ ...w, showing: w.showing.filter((other) => other !== n) });
   const { main } = w;
-  const adopted = 'committed' in outcome ? { ...w, record: one(outcome.committed), committed: true } : w;
-  if (main.at === 'closing') return closed(adopted, at, without);
-  if (main.at === 'projecting') return goOn(adopted, at, without);
+  if (main.at === 'closing') return closed(adopt(w, outcome), at, without);
+  if (main.at === 'projecting') return goOn(adopt(w, outcome), at, without);
   if (main.at !== 'busy') return still(w);
-  if (main.n !== n) {
-    // The start window is over: a turn that has started goes on, else it is expired and not waited for.
-    const { window, ...goesOn } = main;
-    if ('started' in outcome) return still({ ...w, main: goesOn });
-    return { ...goOn(adopted, at, without), dropped: [main.n] };
-  }
-  const dropped = inFlight(main).filter((other) => other !== n);
-  return { ...afterBusy(adopted, main.kind, outcome, at, without), dropped };
+  if (main.n !== n) return closedBeside(w, main, outcome, at, without);
+  if (main.closing !== undefined) return still({ ...w, main: { ...main, end: outcome } });
+  return over(w, outcome, at, without);
 }
 
-function afterBusy(w: Workflow, kind: 'runTurn' | 'deliver', outcome: Outcome, at: string, without: Without): Task {
-  if (!('failed' in outcome)) return w.stop ? close(w, at, without) : goOn(w, at, without);
-  if (kind === 'runTurn') return close({ ...w, stop: w.stop ?? { reason: 'resume_runtime_error' } }, at, without);
-  const deliveryId = w.record.resume?.turnId ?? '';
-  const told = apply(w, { type: 'deliveryUncertain', at, deliveryId, error: 'its activity failed' });
-  return w.stop ? close(told, at, without) : goOn(told, at, without);
+const adopt = (w: Workflow, outcome: Outcome): Workflow =>
+  'committed' in outcome ? { ...w, record: one(outcome.committed), committed: true } : w;
+
+/** The row has decided: the turn is closed, or goes on, or had ended and brings its follow-up. */
+function closedBeside(
+  w: Workflow,
+  { closing, end, ...runs }: Busy,
+  outcome: Outcome,
+  at: string,
+  without: Without,
+): Task {
+  if (end) return over(w, end, at, without);
+  if ('started' in outcome) return interrupted({ ...w, main: runs }, runs, at);
+  const { stop: request, ...adopted } = adopt(w, outcome);
+  const { due, ...brings } = runs;
+  const met = { ...adopted, main: brings };
+  const delivers = next(met.record).do === 'deliver';
+  if (delivers) return request ? stop(met, request, at, without) : still(met);
+  const task = request ? stop({ ...met, main: { at: 'ready' } }, request, at, without) : still(met);
+  return { ...goOn(task.workflow, at, without), dropped: [runs.n] };
+}
+
+/** What was carried out is over. */
+function over(w: Workflow, outcome: Outcome, at: string, without: Without): Task {
+  const heard = 'failed' in outcome ? failedForGood(w, at) : adopt(w, outcome);
+  return heard.stop ? close(heard, at, without) : goOn(heard, at, without);
+}
+
+function failedForGood(w: Workflow, at: string): Workflow {
+  const todo = next(w.record);
+  if (todo.do !== 'deliver') return { ...w, stop: w.stop ?? { reason: 'resume_runtime_error' } };
+  return apply(w, { type: 'deliveryUncertain', at, deliveryId: todo.deliveryId, error: 'its activity failed' });
 }
 
 /** Whether the main coroutine has something to go on with. */
@@ -218,5 +257,5 @@ export function wakes({ main, record, stop: request }: Workflow): boolean {
 /** When its timer fires, if it has one. */
 export function dueAt({ main }: Workflow): string | undefined {
   if (main.at === 'waiting') return main.due;
-  return main.at === 'busy' && main.window && 'due' in main.window ? main.window.due : undefined;
+  return main.at === 'busy' && main.closing === undefined ? main.due : undefined;
 }

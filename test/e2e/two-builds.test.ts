@@ -45,8 +45,8 @@ async function activitiesOf(id: string): Promise<string[]> {
   const { events } = await stack.handle(id).fetchHistory();
   return (events ?? []).flatMap((event) => event.activityTaskScheduledEventAttributes?.activityType?.name ?? []);
 }
-const OLD_ORDER = ['runTurn', 'deliver'];
-const NEW_ORDER = ['project', 'runTurn', 'deliver'];
+const OLD_ORDER = ['runTurn'];
+const NEW_ORDER = ['project', 'runTurn'];
 
 async function replayed(id: string, bundle: Bundle): Promise<string> {
   const history = await stack.handle(id).fetchHistory();

@@ -75,8 +75,33 @@ const turns: Record<string, (turn: ResumedTurn) => Promise<HarnessResultInput>> 
   'cancelled-while-running': untilAborted,
 };
 const deliveries: Record<string, (input: DeliveryInput) => Promise<{ status: 'delivered' }>> = {
-  'superseded-while-delivering': untilAborted,
+  'delivered-again': failsOnce(),
+  'stopped-while-delivering': async ({ deliveryId }) => {
+    delivering(deliveryId);
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    return { status: 'delivered' };
+  },
+  'superseded-while-delivering': (input) => {
+    delivering(input.deliveryId);
+    return untilAborted(input);
+  },
 };
+
+/** The delivery that is under way. */
+let delivering: (deliveryId: string) => void = () => undefined;
+const underWay = () =>
+  new Promise<string>((resolve) => {
+    delivering = resolve;
+  });
+
+function failsOnce(): () => Promise<{ status: 'delivered' }> {
+  let failed = false;
+  return async () => {
+    if (failed) return { status: 'delivered' };
+    failed = true;
+    throw new TransientError('busy');
+  };
+}
 
 function untilAborted({ signal }: { signal: AbortSignal }): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
@@ -260,6 +285,19 @@ const SCENARIOS: Record<string, () => Promise<string | { running: string }>> = {
     await stop();
     return id;
   },
+  async 'delivered-again'() {
+    const { id, answer } = await waiting('delivered-again');
+    await answer();
+    return id;
+  },
+  async 'stopped-while-delivering'() {
+    const { id, answer, stop } = await waiting('stopped-while-delivering');
+    const begun = underWay();
+    await answer();
+    await begun;
+    await stop();
+    return id;
+  },
   async superseded() {
     const { id } = await waiting('superseded', { sessionId: 'session_2' });
     await client().create({
@@ -273,9 +311,9 @@ const SCENARIOS: Record<string, () => Promise<string | { running: string }>> = {
   },
   async 'superseded-while-delivering'() {
     const { id, answer } = await waiting('superseded-while-delivering', { sessionId: 'session_3' });
+    const begun = underWay();
     await answer();
-    await reaches(id, '"outcome":"completed"');
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await begun;
     await handleOf(id).signal('stop', { reason: 'superseded_by_newer_turn' });
     return id;
   },
