@@ -107,6 +107,9 @@ export function currentDetails(record: ContinuationRecord): string {
       ? [`**The outcome of ${literal(record.resume.turnId)} is unknown** ${literal(record.resume.uncertain.message)}`]
       : []),
   ];
+  if (record.resume?.outcome && record.delivery.status !== 'not_applicable') {
+    parts.push(`Follow-up ${literal(record.delivery.status)}`);
+  }
   if (record.status === 'pending') {
     parts.push(`Waits for ${literal(waitInWords(record.waitFor))}`, literal(record.suspension.question.slice(0, 500)));
     parts.push(fenced(JSON.stringify(exampleAnswer(record)), 'json'));

@@ -41,7 +41,7 @@ export interface ContinuationWorkerOptions {
   readonly trace?: Trace;
   /** Default `continuations`. */
   readonly taskQueue?: string;
-  /** Run only turns, on this queue's own workers: no workflows, no deliveries (see `turnTaskQueue` of the client). Default false. */
+  /** Run only turns and bring their follow-ups, on this queue's own workers: no workflows (see `turnTaskQueue` of the client). Default false. */
   readonly turnsOnly?: boolean;
   readonly payloadCodecs?: PayloadCodec[];
   readonly maintenance?: Partial<MaintenanceSettings> | false;

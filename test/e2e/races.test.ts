@@ -383,6 +383,8 @@ describe.concurrent('a stop', () => {
     const { record } = await agreedEnd(stack, id);
     expect(record).toMatchObject({ status: 'completed', delivery: { status: 'delivered' } });
     expect(actors.deliveries(id)).toHaveLength(1);
+    const { events } = await stack.handle(id).fetchHistory();
+    expect(events?.filter((one) => one.activityTaskCancelRequestedEventAttributes)).toEqual([]);
   });
 
   test('for a session that is gone suppresses a follow-up that is still being delivered, unless it arrives', async () => {
