@@ -1,7 +1,11 @@
-/** Functions that delete what nobody needs any more. */
+/**
+ * Functions that delete what nobody needs any more. They go by indexes however little PostgreSQL knows of the tables: what a purge
+ * costs does not depend on how much is kept.
+ */
 export const UPKEEP = `
 -- Deletes the terminal rows among ids with all that belongs to them, and tells purge about their contents.
-create function delete_terminal(ids text[]) returns integer language plpgsql set search_path from current as $$
+create function delete_terminal(ids text[]) returns integer language plpgsql set search_path from current
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   deleted integer;
 begin
@@ -23,7 +27,7 @@ begin
 end $$;
 
 create function purge(retention_ms bigint, grace_ms bigint, most integer, out deleted_records integer, out deleted_contents integer) language plpgsql
-set search_path from current as $$
+set search_path from current set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
   deleted_records := delete_terminal(array(select id from continuations
     where status not in ('pending', 'resuming') and updated_at < now() - retention_ms * interval '1 millisecond'
@@ -34,10 +38,12 @@ begin
     order by s.active_at limit most for update skip locked);
   -- Locked, so that whoever adds or deletes a reference waits: nothing is taken that is about to be used again.
   with candidate as materialized (
-    select k.scope, k.digest, exists (select from content_refs f join continuations c on c.id = f.continuation_id
-        where f.digest = k.digest and c.scope = k.scope) as used
-      from contents k where k.released and k.used_at < now() - grace_ms * interval '1 millisecond'
-      order by k.used_at limit most for update skip locked
+    select k.scope, k.digest, used.one is not null as used from contents k
+      -- With a limit this is asked for each; an \`exists\` may be answered by reading all references at once.
+      left join lateral (select 1 as one from content_refs f join continuations c on c.id = f.continuation_id
+        where f.digest = k.digest and c.scope = k.scope limit 1) used on true
+      where k.released and k.used_at < now() - grace_ms * interval '1 millisecond'
+      order by k.used_at limit most for update of k skip locked
   ), kept as (
     update contents k set released = false from candidate where candidate.used and k.scope = candidate.scope and k.digest = candidate.digest
   ), taken as (
