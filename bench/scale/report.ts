@@ -83,6 +83,7 @@ export function table({ machine, versions, steps, growth }: Summary): string {
     ...QUERY_NAMES.map((name) => row(name, ms, ({ queryMs }) => queryMs[name])),
     row('maintenance pass, nothing to do', ms, ({ idlePassMs }) => idlePassMs),
     cost('maintenance, a row looked after', ms, 'lookedAfterMs'),
+    row('Temporal describes one', ms, ({ describedMs }) => describedMs),
     cost('purge, a record', (value) => `${value.toFixed(2)} ms`, 'purgedMs'),
   ];
   const memory = `${(machine.memoryBytes / 2 ** 30).toFixed(0)} GiB`;

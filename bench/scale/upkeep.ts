@@ -2,6 +2,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createMaintain } from '../../activities/maintain.ts';
 import { createStarter } from '../../src/start.ts';
+import { median } from '../numbers.ts';
 import { type Bed, TASK_QUEUE } from './bed.ts';
 
 export interface Upkeep {
@@ -9,6 +10,8 @@ export interface Upkeep {
   readonly idlePassMs: number;
   /** A row that was not looked at for a day: all of them are, once a day. */
   readonly lookedAfterMs: number;
+  /** What Temporal takes to describe a workflow that was not asked for lately; a look holds one of these. */
+  readonly describedMs: number;
   /** An ended continuation past its retention, with all that belongs to it. */
   readonly purgedMs: number;
 }
@@ -16,6 +19,7 @@ export interface Upkeep {
 const DAY = 86_400_000;
 const UNSEEN = 400;
 const BATCH = 100;
+const DESCRIBED = 100;
 
 export async function measureUpkeep(bed: Bed): Promise<Upkeep> {
   const { database, temporal, store } = bed;
@@ -43,7 +47,21 @@ export async function measureUpkeep(bed: Bed): Promise<Upkeep> {
       (select id from continuations.continuations where status = 'pending' order by id limit ${UNSEEN})`,
   );
   const lookedAfterMs = ((await pass()) - idlePassMs) / (rowCount ?? 0);
-  return { idlePassMs, lookedAfterMs, purgedMs: await purge(bed) };
+  return { idlePassMs, lookedAfterMs, describedMs: await describe(bed), purgedMs: await purge(bed) };
+}
+
+/** Median milliseconds, one at a time; not of those that were just looked after. */
+async function describe({ database, temporal }: Bed): Promise<number> {
+  const { rows } = await database.query(
+    `select id from continuations.continuations where status = 'pending' order by id offset ${UNSEEN} limit ${DESCRIBED}`,
+  );
+  const times: number[] = [];
+  for (const { id } of rows) {
+    const started = performance.now();
+    await temporal.workflow.getHandle(id).describe();
+    times.push(performance.now() - started);
+  }
+  return median(times);
 }
 
 /** Milliseconds a record. */
