@@ -397,6 +397,17 @@ describe('managing', () => {
     });
   });
 
+  test('delete takes what has ended, and nothing else', async () => {
+    const { id } = await pause('needs_clarification', { question: 'Which?' });
+    const refused = await cli(['delete', id]);
+    expect(refused).toMatchObject({ code: 2, error: expect.stringContaining('stop it first') });
+    expect((await cli(['get', id])).code).toBe(0);
+    await cli(['stop', id]);
+    expect(await cli(['delete', id])).toMatchObject({ code: 0, out: `Deleted: ${id}.` });
+    expect(await cli(['get', id])).toMatchObject({ code: 2, error: expect.stringContaining('not_found') });
+    expect(await cli(['delete', id])).toMatchObject({ code: 2, error: expect.stringContaining('not_found') });
+  });
+
   test('keys are made, listed and revoked inside the scope, and only the maker sees the secret', async () => {
     const made = await cli([
       'keys',

@@ -1,7 +1,7 @@
-/** `stop`, `extend`, `migrate`: what operators do. */
+/** `stop`, `extend`, `delete`, `migrate`: what operators do. */
 import { migrateDatabase } from '../app.ts';
 import { type CliCommand, defineCliCommand, UsageError } from './command.ts';
-import { EXIT, printJson, reportManaged } from './outcome.ts';
+import { EXIT, printJson, reportManaged, reportRefusal } from './outcome.ts';
 
 const ID = { type: 'positional', required: true, description: 'Continuation, cont_…' } as const;
 const REASONS = [
@@ -52,6 +52,19 @@ export function instantOf(text: string, now: Date): string {
   return new Date(ms).toISOString();
 }
 
+const remove = defineCliCommand('delete', {
+  description: 'Delete an ended continuation with all that belongs to it, for good.',
+  args: { id: ID },
+  examples: ['delete cont_01J…'],
+  async run(args, { client, io, report }) {
+    const result = await client.delete(args.id);
+    if (report.json) return printJson(result, io, result.ok);
+    if (!result.ok) return reportRefusal(result.refusal, io);
+    io.out(`Deleted: ${args.id}.`);
+    return EXIT.done;
+  },
+});
+
 const migrate = defineCliCommand('migrate', {
   description: 'Bring the database to the present tables; repeating it does no harm.',
   args: {},
@@ -64,4 +77,4 @@ const migrate = defineCliCommand('migrate', {
   },
 });
 
-export const manageCommands: readonly CliCommand[] = [stop, extend, migrate];
+export const manageCommands: readonly CliCommand[] = [stop, extend, remove, migrate];
