@@ -16,7 +16,6 @@ import { createClock } from './clock.ts';
 import type { Activities } from './contract.ts';
 import { type ActivityDeps, deliveryOf } from './deps.ts';
 import { classify, retryDelayMs, tryAgain } from './failure.ts';
-import { whileHeartbeating } from './heartbeat.ts';
 import { persistently } from './persistently.ts';
 
 type Fresh = Extract<DeliveryBegun, { found: 'fresh' }>;
@@ -38,17 +37,15 @@ export interface Attempted {
 }
 
 export function createDeliver(deps: ActivityDeps): Activities['deliver'] {
-  return ({ record, now }) => {
+  return async ({ record, now }) => {
     if (record.status !== 'resuming') {
       throw ApplicationFailure.nonRetryable('only a finished turn has a follow-up', 'invalid_input');
     }
-    return whileHeartbeating(async () => {
-      const { stored, again } = await deliverOnce(deps, record, createClock(now));
-      if (!again) return stored;
-      const { cancellationSignal, cancellationDetails } = Context.current();
-      const stopped = cancellationSignal.aborted && !cancellationDetails?.workerShutdown;
-      throw stopped ? new CancelledFailure('the delivery was stopped') : tryAgain(again.error, again.delayMs);
-    });
+    const { stored, again } = await deliverOnce(deps, record, createClock(now));
+    if (!again) return stored;
+    const { cancellationSignal, cancellationDetails } = Context.current();
+    const stopped = cancellationSignal.aborted && !cancellationDetails?.workerShutdown;
+    throw stopped ? new CancelledFailure('the delivery was stopped') : tryAgain(again.error, again.delayMs);
   };
 }
 

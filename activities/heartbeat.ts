@@ -1,7 +1,14 @@
 /** Heartbeats by a timer while work is under way, so that a lost worker is noticed and a stop is heard. */
 import { Context } from '@temporalio/activity';
 
-export async function whileHeartbeating<T>(work: () => Promise<T>): Promise<T> {
+/** The activity, with heartbeats from its start: one that waits for the database must not be taken for a lost worker. */
+export function heartbeating<Input, Output>(
+  activity: (input: Input) => Promise<Output>,
+): (input: Input) => Promise<Output> {
+  return (input) => whileHeartbeating(() => activity(input));
+}
+
+async function whileHeartbeating<T>(work: () => Promise<T>): Promise<T> {
   const context = Context.current();
   const timeoutMs = context.info.heartbeatTimeoutMs ?? 10_000;
   // The server counts from the start, so what is over before the first beat costs no round trip.

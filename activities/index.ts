@@ -4,6 +4,7 @@ import { createCloseTurn } from './close-turn.ts';
 import type { Activities, MaintenanceActivities } from './contract.ts';
 import { createDeliver } from './deliver.ts';
 import type { ActivityDeps } from './deps.ts';
+import { heartbeating } from './heartbeat.ts';
 import { createMaintain, type MaintenanceOptions } from './maintain.ts';
 import { createOpen } from './open.ts';
 import { createProject } from './project.ts';
@@ -15,12 +16,12 @@ export function createActivities(
   maintenance: MaintenanceOptions,
 ): Activities & MaintenanceActivities {
   return {
-    runTurn: createRunTurn(deps),
-    closeTurn: createCloseTurn(deps),
-    reconcile: createReconcile(deps),
-    deliver: createDeliver(deps),
-    open: createOpen(deps),
-    project: createProject(deps),
+    runTurn: heartbeating(createRunTurn(deps)),
+    closeTurn: heartbeating(createCloseTurn(deps)),
+    reconcile: heartbeating(createReconcile(deps)),
+    deliver: heartbeating(createDeliver(deps)),
+    open: heartbeating(createOpen(deps)),
+    project: heartbeating(createProject(deps)),
     maintain: createMaintain(deps, maintenance),
   };
 }

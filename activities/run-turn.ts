@@ -24,7 +24,7 @@ import { deliverOnce } from './deliver.ts';
 import { type ActivityDeps, deliveryOf } from './deps.ts';
 import { causeOf } from './failure.ts';
 import { type Run, runHarness } from './harness-run.ts';
-import { lastHeartbeat, whileHeartbeating } from './heartbeat.ts';
+import { lastHeartbeat } from './heartbeat.ts';
 import { persistently } from './persistently.ts';
 import { endUncertain, recordRun } from './record-end.ts';
 import { turnEffects } from './turn-effects.ts';
@@ -33,17 +33,14 @@ type Fresh = Extract<Begun, { found: 'fresh' }>;
 type Clock = () => string;
 
 export function createRunTurn(deps: ActivityDeps): Activities['runTurn'] {
-  return ({ record, now }) => {
+  return async ({ record, now }) => {
     if (record.status !== 'resuming')
       throw ApplicationFailure.nonRetryable('only an accepted answer has a turn', 'invalid_input');
     const harness = deps.harnessFor(record.assistantId);
     // Without a harness nothing is begun: another worker may have one.
     if (harness instanceof Error) throw ApplicationFailure.retryable(harness.message, harness.code);
-    // From the start: a begin that waits for the database must not be taken for a lost worker.
-    return whileHeartbeating(async () => {
-      const clock = createClock(now);
-      return bringFollowUp(deps, await startTurn(deps, harness, record, clock), clock);
-    });
+    const clock = createClock(now);
+    return bringFollowUp(deps, await startTurn(deps, harness, record, clock), clock);
   };
 }
 

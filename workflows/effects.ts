@@ -26,6 +26,8 @@ export function createEffects(options: ContinuationOptions): Effects {
     return proxyActivities<Activities>({
       activityId: `${name}-${calls}`,
       summary: line(summary),
+      // A worker that was lost with it must not cost the minute.
+      heartbeatTimeout: options.heartbeatTimeoutMs,
       startToCloseTimeout: 60_000,
       retry,
     });

@@ -17,6 +17,7 @@ import {
   createActors,
   created,
   DONE,
+  PAUSES,
   pause,
   refusalOf,
   type Stack,
@@ -93,6 +94,18 @@ describe.concurrent('a worker killed', PATIENCE, () => {
     expect((await ended(id)).record).toMatchObject({ status: 'completed', bounds: { resumeAttempts: 1 } });
     expect(next.turns(id)).toHaveLength(1);
     expect(child.ledger()).toEqual([]);
+  });
+
+  test('before it has opened what a turn asked next: another worker opens it as soon as it is missed', async () => {
+    const { client, taskQueue, child } = await victim({ dieBefore: 'write' });
+    const id = await answered(client);
+    child.returns(await child.next('turn'), PAUSES.approval_resolution);
+    expect(await child.ended).toBe('SIGKILL');
+    await successor(taskQueue);
+    // Well before the minute that such a write may take.
+    await becomes(client, id, ({ status, answers }) => status === 'pending' && answers.length === 1, 30_000);
+    taken(await client.stop({ continuationId: id, reason: 'cancelled_by_user' }));
+    expect((await ended(id)).kinds).toEqual(['created', 'admitted', 'started', 'settled', 'opened', 'stopped']);
   });
 
   test('while its harness runs leaves an unknown outcome: shown, never run again, stopped by a person', async () => {
