@@ -31,7 +31,7 @@ interface Execution {
 }
 
 /** What the row says after one execution; `again`: the adapter threw, and may be called again after a while. */
-export interface Attempted {
+interface Attempted {
   readonly stored: Stored;
   readonly again?: { readonly error: Cause; readonly delayMs: number };
 }

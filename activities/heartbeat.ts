@@ -5,19 +5,17 @@ import { Context } from '@temporalio/activity';
 export function heartbeating<Input, Output>(
   activity: (input: Input) => Promise<Output>,
 ): (input: Input) => Promise<Output> {
-  return (input) => whileHeartbeating(() => activity(input));
-}
-
-async function whileHeartbeating<T>(work: () => Promise<T>): Promise<T> {
-  const context = Context.current();
-  const timeoutMs = context.info.heartbeatTimeoutMs ?? 10_000;
-  // The server counts from the start, so what is over before the first beat costs no round trip.
-  const timer = setInterval(() => context.heartbeat(new Date().toISOString()), Math.max(50, timeoutMs / 4));
-  try {
-    return await work();
-  } finally {
-    clearInterval(timer);
-  }
+  return async (input) => {
+    const context = Context.current();
+    const timeoutMs = context.info.heartbeatTimeoutMs ?? 10_000;
+    // The server counts from the start, so what is over before the first beat costs no round trip.
+    const timer = setInterval(() => context.heartbeat(new Date().toISOString()), Math.max(50, timeoutMs / 4));
+    try {
+      return await activity(input);
+    } finally {
+      clearInterval(timer);
+    }
+  };
 }
 
 /** When the execution before this one was last heard of, ISO; undefined when it never said so. */

@@ -3,6 +3,7 @@ import type { ContinuationClient } from '../../src/index.ts';
 import { quantile } from '../numbers.ts';
 import { answerTo, succeeded } from '../sides.ts';
 import { atOnce } from './at-once.ts';
+import { times } from './times.ts';
 
 export interface Answers {
   /** One at a time: answer → its caller knows that it was accepted, or that all was done. */
@@ -34,14 +35,4 @@ export async function measureAnswers(client: ContinuationClient, replies: string
     finishedMsP99: quantile(finished, 0.99),
     finishedPerSecond: many.length / ((performance.now() - started) / 1000),
   };
-}
-
-async function times(ids: readonly string[], answer: (id: string) => Promise<void>): Promise<number[]> {
-  const milliseconds: number[] = [];
-  for (const id of ids) {
-    const started = performance.now();
-    await answer(id);
-    milliseconds.push(performance.now() - started);
-  }
-  return milliseconds;
 }

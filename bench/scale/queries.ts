@@ -2,6 +2,7 @@
 import { median } from '../numbers.ts';
 import type { Bed } from './bed.ts';
 import { sessionOf, tenantOf } from './fill.ts';
+import { times } from './times.ts';
 
 const ROUNDS = 15;
 const ROOT = 'app=default';
@@ -25,13 +26,8 @@ export type Queries = Record<QueryName, number>;
 export async function measureQueries(bed: Bed): Promise<Queries> {
   const entries: [QueryName, number][] = [];
   for (const name of QUERY_NAMES) {
-    const times: number[] = [];
-    for (let round = 0; round <= ROUNDS; round++) {
-      const started = performance.now();
-      await QUERIES[name](bed);
-      times.push(performance.now() - started);
-    }
-    entries.push([name, median(times.slice(1))]);
+    const [, ...warm] = await times(Array.from({ length: ROUNDS + 1 }), () => QUERIES[name](bed));
+    entries.push([name, median(warm)]);
   }
   return Object.fromEntries(entries) as Queries;
 }

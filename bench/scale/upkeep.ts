@@ -4,6 +4,7 @@ import { createMaintain } from '../../activities/maintain.ts';
 import { createStarter } from '../../src/start.ts';
 import { median } from '../numbers.ts';
 import { type Bed, TASK_QUEUE } from './bed.ts';
+import { times } from './times.ts';
 
 export interface Upkeep {
   /** A pass that finds nothing to do. */
@@ -55,13 +56,7 @@ async function describe({ database, temporal }: Bed): Promise<number> {
   const { rows } = await database.query(
     `select id from continuations.continuations where status = 'pending' order by id offset ${UNSEEN} limit ${DESCRIBED}`,
   );
-  const times: number[] = [];
-  for (const { id } of rows) {
-    const started = performance.now();
-    await temporal.workflow.getHandle(id).describe();
-    times.push(performance.now() - started);
-  }
-  return median(times);
+  return median(await times(rows, ({ id }) => temporal.workflow.getHandle(id).describe()));
 }
 
 /** Milliseconds a record. */

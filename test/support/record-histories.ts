@@ -76,21 +76,21 @@ const turns: Record<string, (turn: ResumedTurn) => Promise<HarnessResultInput>> 
 };
 const deliveries: Record<string, (input: DeliveryInput) => Promise<{ status: 'delivered' }>> = {
   'delivered-again': failsOnce(),
-  'stopped-while-delivering': async ({ deliveryId }) => {
-    delivering(deliveryId);
+  'stopped-while-delivering': async () => {
+    delivering();
     await new Promise((resolve) => setTimeout(resolve, 1000));
     return { status: 'delivered' };
   },
   'superseded-while-delivering': (input) => {
-    delivering(input.deliveryId);
+    delivering();
     return untilAborted(input);
   },
 };
 
-/** The delivery that is under way. */
-let delivering: (deliveryId: string) => void = () => undefined;
+/** Called when a delivery is under way. */
+let delivering: () => void = () => undefined;
 const underWay = () =>
-  new Promise<string>((resolve) => {
+  new Promise<void>((resolve) => {
     delivering = resolve;
   });
 

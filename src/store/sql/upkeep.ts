@@ -2,10 +2,11 @@
  * Functions that delete what nobody needs any more. They go by indexes however little PostgreSQL knows of the tables: what a purge
  * costs does not depend on how much is kept.
  */
+const BY_INDEXES = 'set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off';
+
 export const UPKEEP = `
 -- Deletes the terminal rows among ids with all that belongs to them, and tells purge about their contents.
-create function delete_terminal(ids text[]) returns integer language plpgsql set search_path from current
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+create function delete_terminal(ids text[]) returns integer language plpgsql set search_path from current ${BY_INDEXES} as $$
 declare
   deleted integer;
 begin
@@ -27,7 +28,7 @@ begin
 end $$;
 
 create function purge(retention_ms bigint, grace_ms bigint, most integer, out deleted_records integer, out deleted_contents integer) language plpgsql
-set search_path from current set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set search_path from current ${BY_INDEXES} as $$
 begin
   deleted_records := delete_terminal(array(select id from continuations
     where status not in ('pending', 'resuming') and updated_at < now() - retention_ms * interval '1 millisecond'
