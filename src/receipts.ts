@@ -60,6 +60,8 @@ export function decisionReceipts(record: ContinuationRecord): NewReceipt[] {
     case 'expired':
       return [receipt('expired', record)];
     default: {
+      // Its turn had settled: what ended is the delivery of its follow-up.
+      if (record.resume?.outcome) return [receipt('delivered', record)];
       const answered = record.answers.at(-1)?.suspensionId === record.suspension.id;
       const byAnswer = record.terminalReason === 'approval_denied' || record.terminalReason === 'completed';
       return byAnswer && record.resume === undefined && answered
