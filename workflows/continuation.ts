@@ -155,9 +155,10 @@ async function untilTurnEnds(
     await condition(() => execution.end !== undefined || life.stopRequest !== undefined || window?.fired === true);
     if (execution.end) break;
     if (!life.stopRequest) window = undefined;
-    const closing = life.stopRequest ?? START_WINDOW_OVER;
-    const closed = await effects.closeTurn({ ...closing, record, turnId, leaveFollowUp: true });
-    if (execution.end) break;
+    const why = life.stopRequest ?? START_WINDOW_OVER;
+    const closing = effects.closeTurn({ ...why, record, turnId, leaveFollowUp: true });
+    const closed = await (life.stopRequest ? closedOrInterrupted(closing, execution) : closing);
+    if (execution.end && 'committed' in execution.end) break;
     if (closed.started) continue;
     life.adopt(closed);
     const stop = life.stopRequest;
@@ -168,6 +169,17 @@ async function untilTurnEnds(
   }
   window?.cancel();
 }
+
+/** What runs may hold the only free place of a worker, or the database be away: then it is told to stop before the row has decided. */
+async function closedOrInterrupted<T>(closing: Promise<T>, execution: Execution): Promise<T> {
+  let closed = false;
+  const heard = closing.finally(() => {
+    closed = true;
+  });
+  if (!(await condition(() => closed || execution.end !== undefined, CLOSE_PATIENCE_MS))) execution.cancel();
+  return heard;
+}
+const CLOSE_PATIENCE_MS = 5_000;
 
 /** How what ran has ended: with what it committed, stopped, or failed where it should not. */
 function hear(life: Life, end: NonNullable<Execution['end']>): void {

@@ -323,6 +323,27 @@ describe.concurrent('a worker killed while it delivers', PATIENCE, () => {
     expect(child.ledger()).toEqual([`turn ${id}:resume:1 1`, `delivery ${id}:resume:1 0`]);
   });
 
+  test('after a stop that suppresses it: nobody knows whether it arrived, and it is not told as suppressed', async () => {
+    const { client, taskQueue, child } = await victim({ ignoresAbort: true });
+    const id = await delivering(child, client);
+    await child.next('delivery');
+    await stack.handle(id).signal('stop', { reason: 'session_no_longer_deliverable' });
+    await vi.waitFor(async () => {
+      const { events } = await stack.handle(id).fetchHistory();
+      expect(events?.some((one) => one.activityTaskCancelRequestedEventAttributes)).toBe(true);
+    }, 30_000);
+    await child.kill();
+    const next = await successor(taskQueue);
+    const { record, kinds } = await ended(id);
+    expect(record).toMatchObject({
+      status: 'completed',
+      terminalReason: 'completed',
+      delivery: { status: 'delivery_failed', uncertain: true, error: expect.stringContaining('may have arrived') },
+    });
+    expect(kinds).toEqual(['created', 'admitted', 'started', 'settled', 'delivered']);
+    expect(next.deliveries(id)).toHaveLength(0);
+  });
+
   test('an idempotent adapter is called again with the same delivery id', async () => {
     const { client, taskQueue, child } = await victim({ idempotent: true });
     const id = await delivering(child, client);

@@ -366,6 +366,19 @@ describe.concurrent('a stop', () => {
     }
   });
 
+  test('reaches a turn that holds the only place of its worker', async () => {
+    const taskQueue = `single-${randomUUID()}`;
+    const client = stack.newClient({ taskQueue });
+    await stack.startWorker({ ...actors, taskQueue, worker: { maxConcurrentActivityTaskExecutions: 1 } });
+    const { id } = await created(client);
+    actors.plays(id, untilAborted);
+    await client.resume({ continuationId: id, trigger: reply() });
+    await actors.running(id);
+    await stack.handle(id).signal('stop', { reason: 'cancelled_by_user' });
+    const { record } = await agreedEnd(stack, id);
+    expect(record).toMatchObject({ status: 'cancelled', terminalReason: 'cancelled_by_user' });
+  });
+
   test('while the follow-up is delivered leaves the turn’s end and the delivery as they are', async () => {
     const { id } = await created(stack.client);
     const delivering = gate();
