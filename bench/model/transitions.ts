@@ -161,7 +161,14 @@ function handled(state: State, message: State['inbox'][number], without: Without
 /* What goes wrong, and time */
 
 function faults(state: State): Transition[] {
-  return [...crashes(state), ...timePasses(state), ...resets(state), ...extensions(state), ...givenUp(state)];
+  return [
+    ...crashes(state),
+    ...timePasses(state),
+    ...resets(state),
+    ...extensions(state),
+    ...interruptions(state),
+    ...givenUp(state),
+  ];
 }
 
 function spend(state: State, what: keyof Budget): State {
@@ -220,6 +227,20 @@ function resets(state: State): Transition[] {
   return moves;
 }
 
+/** Its close takes long: what runs is told to stop before the row has decided. */
+function interruptions(state: State): Transition[] {
+  const { workflow, processes } = state;
+  const { main } = workflow;
+  if (workflow.status !== 'running' || main.at !== 'busy' || main.closing === undefined || !workflow.stop) return [];
+  return processes
+    .filter(({ n, zombie, told }) => n === main.n && !zombie && !told)
+    .map((one) => ({
+      label: `${one.name}: is told to stop before it is closed`,
+      state: { ...state, processes: replace(state, one, { ...one, told: 'to stop' }) },
+      optional: true,
+    }));
+}
+
 function extensions(state: State): Transition[] {
   const { workflow, budget, clock } = state;
   const { expiresAt } = workflow.record.bounds;
@@ -241,7 +262,7 @@ function extensions(state: State): Transition[] {
 function givenUp(state: State): Transition[] {
   const { workflow, budget, clock } = state;
   const { main } = workflow;
-  if (budget.givenUp === 0 || workflow.status !== 'running' || main.at !== 'busy') return [];
+  if (budget.givenUp === 0 || workflow.status !== 'running' || main.at !== 'busy' || main.end) return [];
   const spent = spend(state, 'givenUp');
   const task = ended(workflow, main.n, { failed: true }, clock, new Set());
   const cut = { ...task, dropped: [...task.dropped, main.n] };

@@ -225,14 +225,15 @@ function closedBeside(
   at: string,
   without: Without,
 ): Task {
-  if (end) return over(w, end, at, without);
+  if (end && 'committed' in end) return over(w, end, at, without);
   if ('started' in outcome) return interrupted({ ...w, main: runs }, runs, at);
   const { stop: request, ...adopted } = adopt(w, outcome);
   const { due, ...brings } = runs;
-  const met = { ...adopted, main: brings };
-  const delivers = next(met.record).do === 'deliver';
-  if (delivers) return request ? stop(met, request, at, without) : still(met);
-  const task = request ? stop({ ...met, main: { at: 'ready' } }, request, at, without) : still(met);
+  const brought = !end && next(adopted.record).do === 'deliver';
+  const met: Workflow = { ...adopted, main: brought ? brings : { at: 'ready' } };
+  const task = request ? stop(met, request, at, without) : still(met);
+  if (brought) return task;
+  if (end) return over(task.workflow, end, at, without);
   return { ...goOn(task.workflow, at, without), dropped: [runs.n] };
 }
 
