@@ -1,10 +1,15 @@
 /** Ids are made at the edges and sort by creation. */
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { ulid } from 'ulid';
 
-export const newContinuationId = (): string => `cont_${ulid()}`;
-export const newSuspensionId = (): string => `sus_${ulid()}`;
-export const newWakeUpId = (): string => `wake_${ulid()}`;
-export const newKeyId = (): string => `key_${ulid()}`;
+/** Its own source of randomness asks the system for every character. */
+const newUlid = (): string => ulid(undefined, () => randomInt(32) / 32);
+
+export const newContinuationId = (): string => `cont_${newUlid()}`;
+export const newSuspensionId = (): string => `sus_${newUlid()}`;
+export const newWakeUpId = (): string => `wake_${newUlid()}`;
+export const newKeyId = (): string => `key_${newUlid()}`;
+export const newRunId = (): string => `run_${newUlid()}`;
+export const newCheckpointId = (): string => `checkpoint_${newUlid()}`;
 /** Names one execution of an activity, so that it recognises its own writes after a lost acknowledgement. */
 export const newToken = (): string => randomUUID();

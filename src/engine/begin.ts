@@ -1,5 +1,5 @@
 /** How a run begins: from a conversation, or where a checkpoint stopped. */
-import { ulid } from 'ulid';
+import { newRunId } from '../ids.ts';
 import type { Json } from '../json.ts';
 import { EngineError } from './errors.ts';
 import type { Numbers } from './log.ts';
@@ -110,7 +110,7 @@ function firstState(first: FirstTurn): EngineCheckpoint {
     id: 'checkpoint_none',
     sessionId: first.sessionId,
     turnId: first.turnId,
-    runId: first.runId || `run_${ulid()}`,
+    runId: first.runId || newRunId(),
     ...(first.parentRunId && { parentRunId: first.parentRunId }),
     delegationDepth: first.delegationDepth ?? 0,
     iteration: 0,

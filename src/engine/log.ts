@@ -1,5 +1,5 @@
 /** A turn's journal while it runs: numbers events, keeps those that are not durable yet, writes them with the checkpoint. */
-import { ulid } from 'ulid';
+import { newCheckpointId } from '../ids.ts';
 import type { Json } from '../json.ts';
 import { RecoveryRequired } from './errors.ts';
 import type { EnginePorts, JournalWrite } from './ports.ts';
@@ -67,7 +67,7 @@ export function createLog(
     note,
     flush: (effect) => write(effect ? { effect } : {}),
     async checkpoint(state, after) {
-      const kept = { ...state, id: `checkpoint_${ulid()}`, lastSequence: numbers.last };
+      const kept = { ...state, id: newCheckpointId(), lastSequence: numbers.last };
       note('checkpoint_created', { payload: { checkpointId: kept.id } });
       try {
         await write({ checkpoint: kept, ...(after?.effect && { effect: after.effect }) });
