@@ -1,4 +1,5 @@
 /** Case (b) of the loop: tool calls are pending, so exactly one of them is run, refused or found to wait (003). */
+import { canonicalJson } from '../digest.ts';
 import { isContinuationError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { FirstTurn } from './begin.ts';
@@ -35,7 +36,11 @@ export async function toolStep(turn: Turn, loop: Loop): Promise<TurnEnd | undefi
   const approved = answer.decision === 'run';
   turn.log.note('permission_resolved', { payload: { ...named(request), approved } });
   if (!approved) return commit(turn, request, denied(answer.reason));
-  return run(turn, answer.arguments === undefined ? request : edited(request, answer.arguments), described, loop);
+  if (answer.arguments === undefined) return run(turn, request, described, loop);
+  const asked = edited(request, answer.arguments);
+  // It may begin an agent that pauses: what it was begun with is found again after that.
+  turn.state = { ...turn.state, pendingToolRequests: pending.map((one) => (one === request ? asked : one)) };
+  return run(turn, asked, described, loop);
 }
 
 const named = ({ id, name }: ModelToolRequest) => ({ requestId: id, name });
@@ -126,9 +131,10 @@ async function resultOf(execute: () => Promise<Json | undefined>, signal: AbortS
 }
 
 /** Told with the result, because the model knows only the arguments that it wrote. */
-function editOf({ id, arguments: ran }: ModelToolRequest, pending: readonly ModelToolRequest[]) {
-  const wrote = pending.find((request) => request.id === id)?.arguments;
-  return ran === wrote || ran === undefined ? {} : { metadata: { editedArguments: ran } };
+function editOf({ id, arguments: ran }: ModelToolRequest, { pendingModelResponse }: EngineCheckpoint) {
+  const wrote = pendingModelResponse?.toolRequests?.find((request) => request.id === id)?.arguments;
+  const same = ran === undefined || (wrote !== undefined && canonicalJson(ran) === canonicalJson(wrote));
+  return same ? {} : { metadata: { editedArguments: ran } };
 }
 
 /** The call runs another agent: what that waits for waits here, what it came to is the result. */
@@ -171,7 +177,7 @@ async function commit(
   const { state, log } = turn;
   const unknown = result.outcome === 'indeterminate';
   const pending = state.pendingToolRequests ?? [];
-  const complete = { ...result, requestId: request.id, name: request.name, ...editOf(request, pending) };
+  const complete = { ...result, requestId: request.id, name: request.name, ...editOf(request, state) };
   // What is unknown is an effect without an end, also of a tool that may be run again.
   const started = unknown && { key: effectKey(state.runId, request.id), state: 'started' as const };
   const effect = started || (key && { key, state: 'done' as const });

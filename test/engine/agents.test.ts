@@ -224,6 +224,10 @@ describe('beside each other', () => {
     const last = gated({ ...agent([says('ok')], { pay: ask }), begin }, [says('done')]);
     const paid = new Map([['call-a/call-pay', { decision: 'run' } as const]]);
     expect(await goOn(last, journal, { answers: paid })).toMatchObject({ commit: { output: 'done' } });
+    const told = journal.checkpoints.findLast(({ completedToolResults: results }) => results?.length === 1);
+    expect(told?.completedToolResults).toMatchObject([
+      { requestId: 'call-a', output: 'ok', metadata: { editedArguments: '"edited"' } },
+    ]);
   });
 });
 
