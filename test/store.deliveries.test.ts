@@ -271,7 +271,9 @@ describe('endDelivery', () => {
       at: later(4 * MINUTE),
     });
     expect((await db().endDelivery(done(record, input.token)))?.record).toEqual(stop);
-    expect(await kinds(record.id)).toEqual(['created', 'admitted', 'started', 'settled', 'stopped']);
+    expect(await kinds(record.id)).toEqual(['created', 'admitted', 'started', 'settled', 'delivered']);
+    const receipts = await db().receipts(record.scope, record.id);
+    expect(receipts?.at(-1)?.body).toContain('"status":"suppressed_session_reengaged"');
   });
 
   test('of what is gone is null', async () => {
