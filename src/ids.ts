@@ -1,9 +1,9 @@
 /** Ids are made at the edges and sort by creation. */
 import { randomInt, randomUUID } from 'node:crypto';
-import { ulid } from 'ulid';
+import { monotonicFactory } from 'ulid';
 
-/** Its own source of randomness asks the system for every character. */
-const newUlid = (): string => ulid(undefined, () => randomInt(32) / 32);
+/** In order also within a millisecond. Its own source of randomness would ask the system for every character. */
+const newUlid = monotonicFactory(() => randomInt(32) / 32);
 
 export const newContinuationId = (): string => `cont_${newUlid()}`;
 export const newSuspensionId = (): string => `sus_${newUlid()}`;
