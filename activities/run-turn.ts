@@ -4,6 +4,7 @@
  * C6 every write goes through the locked turn row and compares the fence; what the row says is returned and adopted.
  * C7 a turn whose end was never recorded is not run again, unless its harness is replayable.
  */
+import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { closeTurn } from '../src/close.ts';
 import { type Content, textOf } from '../src/content.ts';
@@ -44,11 +45,17 @@ export function createRunTurn(deps: ActivityDeps): Activities['runTurn'] {
   };
 }
 
-/** What cannot be delivered now, or not by this worker, is left to `deliver`. */
+/** What cannot be delivered now, or not by this worker, is left to `deliver`; after a throw not at once. */
 async function bringFollowUp(deps: ActivityDeps, ended: Stored, clock: Clock): Promise<Stored> {
   const { record } = ended;
   if (next(record).do !== 'deliver' || !deliveryOf(deps, record)) return ended;
-  return (await deliverOnce(deps, record as ResumingRecord, clock)).stored;
+  const { stored, again } = await deliverOnce(deps, record as ResumingRecord, clock);
+  // A stop, or a worker that shuts down, does not wait for it.
+  if (again)
+    await Context.current()
+      .sleep(again.delayMs)
+      .catch(() => undefined);
+  return stored;
 }
 
 /** Authority is that of now, not that of the pause or the answer (000, 001): a turn whose sender may no longer start it is not begun. */

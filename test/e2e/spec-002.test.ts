@@ -459,9 +459,11 @@ describe.concurrent('a follow-up', () => {
     expect(actors.deliveries(id)).toHaveLength(1);
   });
 
-  test('that throws is tried again, as the same delivery', async () => {
+  test('that throws is tried again after a while, as the same delivery', async () => {
     const { id } = await created(stack.client);
+    const tried: number[] = [];
     actors.delivers(id, () => {
+      tried.push(performance.now());
       if (actors.deliveries(id).length === 1) throw new Error('502');
       return { status: 'delivered' };
     });
@@ -471,6 +473,8 @@ describe.concurrent('a follow-up', () => {
       delivery: { status: 'delivered' },
     });
     expect(actors.deliveries(id).map((one) => one.deliveryId)).toEqual([`${id}:resume:1`, `${id}:resume:1`]);
+    const [first = 0, second = 0] = tried;
+    expect(second - first).toBeGreaterThan(900);
     expect(actors.turns(id)).toHaveLength(1);
   });
 
