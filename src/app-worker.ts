@@ -5,6 +5,7 @@ import type { Config } from './config.ts';
 import { webhookDelivery } from './delivery/webhook.ts';
 import { ContinuationError, noTemporalServer } from './errors.ts';
 import { httpHarness } from './harness/http.ts';
+import { registerSearchAttributes } from './search-attributes.ts';
 import { createStore } from './store/store.ts';
 import { createWorker } from './worker.ts';
 
@@ -24,6 +25,7 @@ export async function startWorker(config: Config & { readonly databaseUrl: strin
   const link = linkTo(config.http);
   const delivery = webhook && webhookDelivery({ ...webhook, ...(link && { linkTo: link }) });
   const connection = await connect(options);
+  await registerSearchAttributes(connection, namespace, console.warn);
   const store = createStore({ url: config.databaseUrl, applicationName: 'continuations-worker' });
   const worker = await createWorker({
     connection,

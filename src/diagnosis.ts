@@ -95,7 +95,7 @@ async function lookAtNamespace(connection: Connection, namespace: string, taskQu
 async function attributesFinding(connection: Connection, namespace: string): Promise<Finding> {
   const missing = await missingSearchAttributes(connection, namespace);
   if (missing.length === 0) return { check: 'search attributes', level: 'ok', message: 'all are registered' };
-  const message = `missing: ${missing.join(', ')}. The Temporal UI cannot tell continuations apart; a worker registers them when it may.`;
+  const message = `missing: ${missing.join(', ')}. The Temporal UI cannot tell continuations apart; \`continuations worker\` registers them when it may.`;
   return { check: 'search attributes', level: 'warning', message };
 }
 

@@ -28,6 +28,20 @@ export async function ensureSearchAttributes(
     await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(missing) });
 }
 
+/** As `ensureSearchAttributes`; who may not register them is told, and goes on without. */
+export async function registerSearchAttributes(
+  connection: Pick<Connection, 'operatorService'>,
+  namespace: string,
+  warn: (message: string) => void,
+): Promise<void> {
+  try {
+    await ensureSearchAttributes(connection, namespace);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    warn(`Search attributes are not registered (${why}); the Temporal UI will not show the status.`);
+  }
+}
+
 /** The names that are not registered in `namespace`. */
 export async function missingSearchAttributes(
   connection: Pick<Connection, 'operatorService'>,

@@ -29,22 +29,28 @@ export interface Starter {
   start(stored: Stored): Promise<'running' | 'ended'>;
 }
 
+/** Somebody may register them meanwhile. */
+const LOOK_AGAIN_MS = 60_000;
+
 export function createStarter(client: Client, options: StartOptions, warn: (message: string) => void): Starter {
-  let attributes = options.searchAttributes;
-  const startWith = (stored: Stored, withAttributes: boolean) =>
-    startWorkflow(client.workflow, stored, optionsOf(stored, options, withAttributes));
+  /** Until then starts go without attributes, which were not registered. */
+  let lookAgainAt = 0;
+  const startWith = (stored: Stored, attributes: boolean) =>
+    startWorkflow(client.workflow, stored, optionsOf(stored, options, attributes));
   return {
     async start(stored) {
       if (isTerminal(stored.record)) return 'ended';
+      const attributes = options.searchAttributes && Date.now() >= lookAgainAt;
       try {
         await startWith(stored, attributes);
       } catch (error) {
         if (error instanceof WorkflowExecutionAlreadyStartedError) return 'ended';
         if (!attributes || !isUnregisteredAttribute(error)) throw error;
-        attributes = false;
-        warn(
-          'Search attributes are not registered in this namespace: continuations start without them. Register them with ensureSearchAttributes.',
-        );
+        if (lookAgainAt === 0)
+          warn(
+            'Search attributes are not registered in this namespace: continuations start without them. Register them with ensureSearchAttributes.',
+          );
+        lookAgainAt = Date.now() + LOOK_AGAIN_MS;
         return this.start(stored);
       }
       return 'running';

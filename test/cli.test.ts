@@ -492,7 +492,7 @@ describe('doctor', () => {
     // A new namespace shows after a moment.
     await expect.poll(found, { timeout: 30_000 }).toMatchObject({ namespace: 'ok', 'search attributes': 'warning' });
     expect((await cli(['doctor'], { env })).out).toMatch(
-      /warning {2}search attributes: missing: ContinuationStatus, .* a worker registers them when it may/,
+      /warning {2}search attributes: missing: ContinuationStatus, .* `continuations worker` registers them when it may/,
     );
     await ensureSearchAttributes(stack.connection, namespace);
     await expect.poll(found, { timeout: 30_000 }).toMatchObject({ 'search attributes': 'ok' });

@@ -1,6 +1,9 @@
 /** What `continuations dev` does: servers to try things on, the HTTP API with the inbox, and a worker when an agent service is named. */
+import { Connection } from '@temporalio/client';
 import { startWorker } from '../app-worker.ts';
 import type { Config, Env } from '../config.ts';
+import { noTemporalServer } from '../errors.ts';
+import { registerSearchAttributes } from '../search-attributes.ts';
 import { startApi } from './api.ts';
 import type { Cleanup } from './cleanup.ts';
 import { preflight } from './preflight.ts';
@@ -38,6 +41,7 @@ export async function startDev({ options, config: given, env, cleanup, note }: D
   quietTemporal(note);
   const stack = await startStack({ config: given, env, dataDir, ports }, progress, cleanup);
   const { temporal, databaseUrl, uiUrl } = stack;
+  await registerAttributes(temporal, note);
   const config = { ...given, temporal, databaseUrl, http: { ...given.http, port: ports.http } };
   const api = await startApi(config, progress, cleanup);
   const worker = config.agent && (await progress.step('Starting the worker', () => startWorker(config)));
@@ -50,4 +54,14 @@ export async function startDev({ options, config: given, env, cleanup, note }: D
     ...(uiUrl && { temporalUiUrl: uiUrl }),
     ...(worker && { working: worker.finished }),
   };
+}
+
+/** Before anything is started, because what is started without them stays without. */
+async function registerAttributes(temporal: Config['temporal'], note: (line: string) => void): Promise<void> {
+  const { connection: options, namespace } = temporal;
+  const connection = await Connection.connect(options).catch((cause) => {
+    throw noTemporalServer(options.address, cause);
+  });
+  await registerSearchAttributes(connection, namespace, note);
+  await connection.close();
 }

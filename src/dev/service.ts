@@ -10,9 +10,9 @@ import {
   createStore,
   createWorker,
   type Delivery,
-  ensureSearchAttributes,
   type Harness,
 } from '../index.ts';
+import { registerSearchAttributes } from '../search-attributes.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Progress } from './progress.ts';
 
@@ -64,7 +64,7 @@ export function startBundling(): ReturnType<typeof bundleWorkflows> {
 export async function startService(options: ServiceOptions, progress: Progress, cleanup: Cleanup): Promise<Service> {
   const { temporal, databaseUrl, taskQueue, harness, delivery, linkTo } = options;
   const { connection, native } = await progress.step('Connecting to Temporal', () => connect(temporal, cleanup));
-  await registerAttributes(connection, temporal.namespace, progress);
+  await registerSearchAttributes(connection, temporal.namespace, progress.note);
   const store = createStore({ url: databaseUrl });
   cleanup.add(store.close);
   const { namespace } = temporal;
@@ -102,15 +102,5 @@ async function connect({ connection: options }: Config['temporal'], cleanup: Cle
   } catch (cause) {
     const message = `No Temporal server answers at ${options.address}: check TEMPORAL_ADDRESS, or unset it and let this start one.`;
     throw new ContinuationError('temporal_unavailable', message, { cause });
-  }
-}
-
-/** Whoever may not register them goes on without: the library starts its workflows either way. */
-async function registerAttributes(connection: Connection, namespace: string, progress: Progress): Promise<void> {
-  try {
-    await ensureSearchAttributes(connection, namespace);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    progress.note(`Search attributes are not registered (${why}); the Temporal UI will not show the status.`);
   }
 }
