@@ -1,11 +1,13 @@
 import { NativeConnection } from '@temporalio/worker';
-import { createStore, createWorker, migrate } from 'temporal-continuations';
+import { createStore, createWorker, ensureSearchAttributes, migrate } from 'temporal-continuations';
 import { harness } from './harness.ts';
 
 const { DATABASE_URL: url = '', TEMPORAL_ADDRESS: address = 'localhost:7233' } = process.env;
 await migrate({ url });
+const connection = await NativeConnection.connect({ address });
+await ensureSearchAttributes(connection);
 const worker = await createWorker({
-  connection: await NativeConnection.connect({ address }),
+  connection,
   store: createStore({ url }),
   harness,
   delivery: {
