@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { CreateContinuationInput } from '../../src/index.ts';
+import type { ContinuationRecord, CreateContinuationInput } from '../../src/index.ts';
 import { isTerminal } from '../../src/record.ts';
 import { reply } from '../support/builders.ts';
 import {
@@ -54,8 +54,15 @@ async function reset(id: string, nth: number, { reapply }: { reapply: boolean })
   return answer.runId;
 }
 
+/** Paused, and its workflow past its first task, so that there is a task of its own to reset to. */
+async function waiting(input?: CreateContinuationInput): Promise<ContinuationRecord> {
+  const record = await created(stack.client, input);
+  await stack.waits(record.id);
+  return record;
+}
+
 async function completed(): Promise<{ id: string; kinds: string[] }> {
-  const { id } = await created(stack.client);
+  const { id } = await waiting();
   taken(
     await stack.client.resume(
       { continuationId: id, messageId: 'first', trigger: reply('first') },
@@ -76,7 +83,7 @@ describe('a continuation that had ended is reset', () => {
   test.for([
     ['before the answer, which is given again', 0],
     ['before the turn, the answer is given again', 1],
-    ['after the turn, before its follow-up', 2],
+    ['after the turn and its follow-up', 2],
   ] as const)('%s: nothing is done twice, and it ends as before', async ([, task]) => {
     const { id, kinds } = await completed();
     const runId = await reset(id, task, { reapply: true });
@@ -102,7 +109,7 @@ describe('a continuation that had ended is reset', () => {
 
 describe('a continuation is reset while its turn runs', () => {
   test('the answer given again: the turn is not run again; its outcome is unknown, because its worker was cut off', async () => {
-    const { id } = await created(stack.client);
+    const { id } = await waiting();
     // Deaf, so that nothing of it is recorded.
     actors.plays(id, () => new Promise(() => {}));
     taken(await stack.client.resume({ continuationId: id, messageId: 'first', trigger: reply() }));
@@ -117,7 +124,7 @@ describe('a continuation is reset while its turn runs', () => {
   });
 
   test('and another answer is given: the row keeps the first, the client says who won, the workflow follows the row', async () => {
-    const { id } = await created(stack.client);
+    const { id } = await waiting();
     actors.plays(id, () => new Promise(() => {}));
     taken(await stack.client.resume({ continuationId: id, messageId: 'first', trigger: reply('first') }));
     await actors.running(id);
@@ -138,7 +145,7 @@ describe('a continuation is reset while its turn runs', () => {
   });
 
   test('its deadline is extended and another answer is given: the row keeps the first all the same', async () => {
-    const { id, bounds } = await created(stack.client);
+    const { id, bounds } = await waiting();
     actors.plays(id, () => new Promise(() => {}));
     taken(await stack.client.resume({ continuationId: id, messageId: 'first', trigger: reply('first') }));
     await actors.running(id);
@@ -165,7 +172,7 @@ describe('a continuation that asks again is reset to its first question', () => 
   async function asksAgain(
     bounds: CreateContinuationInput['bounds'] = {},
   ): Promise<{ id: string; suspensionId: string; firstSuspension: string }> {
-    const { id, suspension } = await created(stack.client, pause('user_reply', { bounds }));
+    const { id, suspension } = await waiting(pause('user_reply', { bounds }));
     actors.plays(id, ({ resumedTurnId }) =>
       resumedTurnId.endsWith(':1')
         ? { ...PAUSES.user_reply, continuation: { state: { question: 'And which size?' } } }
