@@ -689,11 +689,13 @@ describe('a realistic consumer', () => {
     const first = await start();
     const { id, suspension } = await created(client, stopped);
     expect(suspension.question).toBe('Which order do you mean?');
+    await stack.waits(id);
     await first.stop();
 
     const second = await start();
     const kim = client.as({ subject: 'kim', verified: true, channel: 'chat' });
     taken(await kim.resumeBySession({ sessionId: 'chat-7', trigger: reply('order 42') }, { until: 'settled' }));
+    await stack.waits(id);
     await second.stop();
 
     await start();

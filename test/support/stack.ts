@@ -69,7 +69,7 @@ export interface Stack {
    * nothing to it.
    */
   historyLength(id: string): Promise<number>;
-  /** Resolves when the workflow has taken its first task and waits. */
+  /** Resolves when the workflow has no task: one that its worker holds as it stops is lost until it times out, 10 s later. */
   waits(id: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -119,10 +119,10 @@ export async function startStack(
     historyLength,
     // Not expect.poll: that does not work in tests that run concurrently.
     waits: (id) =>
-      vi.waitFor(
-        async () => expect((await temporal.workflow.getHandle(id).describe()).historyLength).toBeGreaterThan(3),
-        30_000,
-      ),
+      vi.waitFor(async () => {
+        const { raw } = await temporal.workflow.getHandle(id).describe();
+        expect(raw.pendingWorkflowTask).toBeNull();
+      }, 30_000),
     async startWorker(workerOptions) {
       const worker = await createWorker({
         connection: native,
