@@ -69,7 +69,7 @@ export interface ContinuationClient {
   /** Whether the caller may do this, as the policy says now; asked again when it is done. */
   may(action: Action, record: ContinuationRecord): Promise<Authorization>;
   /** Deletes a terminal continuation with all that belongs to it, and frees its idempotency key. */
-  delete(continuationId: string): Promise<ManageResult | { ok: true }>;
+  delete(continuationId: string): Promise<{ ok: true } | Refused>;
   /** A client for another caller; shares everything else. */
   as(caller: Partial<Caller>): ContinuationClient;
   /** Writes what is left to write. Connection and store stay open: they are the caller's. */
