@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   const agent = createSupportAgent(shop, ledger);
   // A queue and a scope of its own: on servers of yours it touches nothing else, and can be played again.
   const run = randomUUID().slice(0, 8);
-  const { client } = await startService(
+  const { client, work } = await startService(
     {
       temporal: stack.temporal,
       databaseUrl: stack.databaseUrl,
@@ -41,6 +41,7 @@ async function main(): Promise<void> {
     progress,
     cleanup,
   );
+  await work();
   const { waited, refunds } = await play({ client, agent, shop, ledger, outbox, print });
   print('');
   for (const { type, answeredBy, channel, waitedMs } of waited) {

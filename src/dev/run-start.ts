@@ -45,7 +45,7 @@ export async function start({ options, cleanup, ended, fail }: Start): Promise<v
   const { taskQueue, scope } = config;
   const harness = narrated(agent, event);
   const linkTo = (id: string) => `${inboxUrlOf(config.http)}/${id}`;
-  const { client, connection } = await startService(
+  const { client, connection, work } = await startService(
     {
       temporal,
       databaseUrl,
@@ -65,10 +65,13 @@ export async function start({ options, cleanup, ended, fail }: Start): Promise<v
   const flags = [...(options.dataDirGiven ? ['--data', dataDir] : [])];
   const board: Board = { stack, connection, api, flags, env: process.env };
   const tellAsk = async (record: PendingRecord) => print(`\n${await describeAsk(record, board)}\n`);
-  for (const record of await waiting(client, () => takeTurn(agent, client))) await tellAsk(record);
-  print(`${describePlaces(board, relative('.', refundsFile))}\n`);
-  print('Ctrl-C ends everything. What waits is kept, and is found again by the next `npm start`.\n');
-  await narrate(client, { print: event, ask: tellAsk, signal: ended });
+  const show = async (): Promise<void> => {
+    for (const record of await waiting(client, work, () => takeTurn(agent, client))) await tellAsk(record);
+    print(`${describePlaces(board, relative('.', refundsFile))}\n`);
+    print('Ctrl-C ends everything. What waits is kept, and is found again by the next `npm start`.\n');
+  };
+  // It listens before the worker runs: a turn that was cut off may end in a moment.
+  await Promise.all([narrate(client, { print: event, ask: tellAsk, signal: ended }), show()]);
 }
 
 /** Its bank may take its time to answer, so that there is a moment to kill us in. */
@@ -78,11 +81,16 @@ function agentWith(refundsFile: string): ReturnType<typeof createSupportAgent> {
 }
 
 /** What waited before goes on waiting, and what was cut off goes on; only when there is neither is there a new customer. */
-async function waiting(client: ContinuationClient, takeOne: () => Promise<void>): Promise<PendingRecord[]> {
+async function waiting(
+  client: ContinuationClient,
+  work: () => Promise<void>,
+  takeOne: () => Promise<void>,
+): Promise<PendingRecord[]> {
   const find = async () => (await client.list({ status: 'open', assistantId: ASSISTANT_ID, limit: 5 })).records;
   const pendingOf = (records: readonly ContinuationRecord[]) => records.filter((record) => record.status === 'pending');
   const found = await find();
   const [waits, runs] = [pendingOf(found).length, found.length - pendingOf(found).length];
+  await work();
   if (runs > 0) print(`\n${runs === 1 ? 'A turn' : `${runs} turns`} cut off here before will go on.`);
   if (waits > 0) print(`\nFound ${waits === 1 ? 'a turn' : `${waits} turns`} that waited here before.`);
   if (found.length > 0) return pendingOf(found);

@@ -1,4 +1,4 @@
-/** A worker and a client on a development stack, in this process. */
+/** A client and a worker on a development stack, in this process. */
 import { Connection } from '@temporalio/client';
 import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker';
 import type { Config } from '../config.ts';
@@ -32,6 +32,8 @@ export interface ServiceOptions {
 export interface Service {
   readonly client: ContinuationClient;
   readonly connection: Connection;
+  /** Starts the worker: what was cut off before goes on, and may end at once. */
+  work(): Promise<void>;
 }
 
 /**
@@ -71,25 +73,27 @@ export async function startService(options: ServiceOptions, progress: Progress, 
   const caller = { subject: 'agent', ...(options.scope && { scope: options.scope }) };
   const client = createClient({ connection, namespace, store, taskQueue, caller, ...(linkTo && { linkTo }) });
   cleanup.add(client.close);
-  const worker = await progress.step('Starting the worker', async () =>
-    createWorker({
-      connection: native,
-      namespace,
-      store,
-      taskQueue,
-      harness,
-      delivery,
-      workflowBundle: await options.workflowBundle,
-      worker: { shutdownGraceTime: '2s', shutdownForceTime: '5s' },
-    }),
-  );
-  const run = worker.run();
-  run.catch(options.onFailure);
-  cleanup.add(async () => {
-    if (worker.getState() === 'RUNNING') worker.shutdown();
-    await run;
-  });
-  return { client, connection };
+  const work = async () => {
+    const worker = await progress.step('Starting the worker', async () =>
+      createWorker({
+        connection: native,
+        namespace,
+        store,
+        taskQueue,
+        harness,
+        delivery,
+        workflowBundle: await options.workflowBundle,
+        worker: { shutdownGraceTime: '2s', shutdownForceTime: '5s' },
+      }),
+    );
+    const run = worker.run();
+    run.catch(options.onFailure);
+    cleanup.add(async () => {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      await run;
+    });
+  };
+  return { client, connection, work };
 }
 
 async function connect({ connection: options }: Config['temporal'], cleanup: Cleanup) {

@@ -13,6 +13,8 @@ import { startBrowser } from '../support/browser.ts';
 
 const run = promisify(execFile);
 const SLOW = 180_000;
+/** For one line of output. */
+const PATIENCE = 120_000;
 const { TEMPORAL_ADDRESS, DATABASE_URL, ...inherited } = process.env;
 const PROMPT = /Ctrl-C ends everything/;
 
@@ -36,7 +38,7 @@ interface Run {
   readonly child: ChildProcess;
   readonly ended: Promise<number | string>;
   output(): string;
-  /** Resolves when the output holds it; rejects when the process has ended without. */
+  /** Resolves when the output holds it; rejects when the process has ended without, or time is up. */
   says(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
@@ -57,10 +59,11 @@ function npmStart(args: readonly string[] = ['--data', folder, ...ports], env: R
     ended,
     output: () => output,
     async says(pattern) {
-      for (;;) {
+      for (const until = Date.now() + PATIENCE; ; ) {
         const found = pattern.exec(output);
         if (found) return found;
         if (child.exitCode !== null || child.signalCode !== null) throw new Error(`it ended, saying:\n${output}`);
+        if (Date.now() > until) throw new Error(`no ${pattern} in:\n${output}`);
         await sleep(100);
       }
     },
