@@ -90,9 +90,9 @@ async function waiting(
   const pendingOf = (records: readonly ContinuationRecord[]) => records.filter((record) => record.status === 'pending');
   const found = await find();
   const [waits, runs] = [pendingOf(found).length, found.length - pendingOf(found).length];
-  await work();
   if (runs > 0) print(`\n${runs === 1 ? 'A turn' : `${runs} turns`} cut off here before will go on.`);
   if (waits > 0) print(`\nFound ${waits === 1 ? 'a turn' : `${waits} turns`} that waited here before.`);
+  await work();
   if (found.length > 0) return pendingOf(found);
   await takeOne();
   return pendingOf(await find());
